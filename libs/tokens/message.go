@@ -62,8 +62,19 @@ func part(p *turnv1.ContentPart) int {
 	case isText:
 		return Text(text)
 	default:
-		return PerImage
+		return binary(b.GetMediaType(), int64(len(b.GetData())))
 	}
+}
+
+// perPDFToken is how many bytes of a document stand for a token: documents of text have fewer, those with pictures more.
+const perPDFToken = 50
+
+// binary estimates the tokens of an image, a sound or a document.
+func binary(mediaType string, size int64) int {
+	if mediaType == "application/pdf" {
+		return max(PerImage, int(min(size/perPDFToken, math.MaxInt32)))
+	}
+	return PerImage
 }
 
 // file estimates the tokens of a file as a model reads it, before its content is read.
@@ -71,5 +82,5 @@ func file(f *turnv1.FileRef) int {
 	if mediatext.Is(f.GetMediaType()) {
 		return int(min(f.GetSize(), math.MaxInt32)) / bytesPerToken
 	}
-	return PerImage
+	return binary(f.GetMediaType(), f.GetSize())
 }

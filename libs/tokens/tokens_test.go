@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/tokens"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // The counts come from the public vocabularies o200k_base and cl100k_base, computed with the npm package gpt-tokenizer 3.
@@ -118,5 +119,17 @@ func BenchmarkText(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		tokens.Text(text)
+	}
+}
+
+// TestLargeDocumentsCountMore: a document of a megabyte does not fit a small window.
+func TestLargeDocumentsCountMore(t *testing.T) {
+	of := func(size int64) int {
+		return tokens.Message(&turnv1.Message{Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_File{File: &turnv1.FileRef{
+			MediaType: "application/pdf", Size: size,
+		}}}}})
+	}
+	if small, large := of(1000), of(1<<20); small != tokens.PerImage+tokens.PerMessage || large < 20_000 {
+		t.Errorf("%d and %d tokens", small, large)
 	}
 }

@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -21,6 +22,12 @@ func TestWholesIdentifyTheirPreview(t *testing.T) {
 	r := w.start(cfg)
 	r.notes()
 	blob := &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "application/zip", Data: make([]byte, 200)}}}
+	page := &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{
+		MediaType: "text/html", Data: []byte(strings.Repeat("b", 80)),
+	}}}
+	latin := &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{
+		MediaType: "text/plain", Data: bytes.Repeat([]byte{0xE9}, 200),
+	}}}
 	rows := structpb.NewStringValue(strings.Repeat("row ", 50))
 	for name, row := range map[string]struct {
 		result *mcpbridgev1.CallToolResult
@@ -31,6 +38,8 @@ func TestWholesIdentifyTheirPreview(t *testing.T) {
 			&mcpbridgev1.CallToolResult{Content: append(answer(strings.Repeat("a", 300)).GetContent(), blob)},
 			[]int32{0, -1},
 		},
+		"bytes of text":        {&mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{page, page}}, []int32{0}},
+		"bytes of no text":     {&mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{latin}}, []int32{-1}},
 		"bytes and structured":  {&mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{blob}, StructuredContent: rows}, []int32{-1, 1}},
 		"a line and structured": {&mcpbridgev1.CallToolResult{Content: answer("50 rows").GetContent(), StructuredContent: rows}, []int32{1}},
 	} {
@@ -46,6 +55,11 @@ func TestWholesIdentifyTheirPreview(t *testing.T) {
 		if len(wholes) != len(row.parts) {
 			t.Errorf("%s: %d wholes", name, len(wholes))
 			continue
+		}
+		for _, p := range content {
+			if p.GetFile() != nil {
+				t.Errorf("%s: a file that would be read whole: %v", name, p)
+			}
 		}
 		for i, whole := range wholes {
 			switch part := row.parts[i]; {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/mediatext"
 	"github.com/windlass-dev/windlass/libs/toolresult"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -43,8 +44,8 @@ func show(result *turnv1.ToolResult, whole *registryv1.Whole, text string, limit
 	return textPart(contract.Preview(text, limit, whole.GetArtifactId()))
 }
 
-// forModel returns a result for the model: if its text has more than limit bytes in total, the text is stored whole as an artifact and both
-// its ends are shown. Large binary data is stored too, and only named. Structured content often repeats a text and counts separately:
+// forModel returns a result for the model: if its text, bytes that are text included, has more than limit bytes in total, the text is stored
+// whole as an artifact and both its ends are shown. Large binary data is stored too, and only named. Structured content often repeats a text and counts separately:
 // beyond the limit it is omitted, and stored if no text says the same. The given result is not modified.
 func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult, []*registryv1.Whole) {
 	result := &turnv1.ToolResult{IsError: full.GetIsError(), StructuredContent: full.GetStructuredContent()}
@@ -52,8 +53,8 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 	total := 0
 	content := flat(full.GetContent())
 	for _, part := range content {
-		if text, ok := part.GetPart().(*turnv1.ContentPart_Text); ok {
-			texts, total = append(texts, text.Text), total+len(text.Text)
+		if text, ok := textOf(part); ok {
+			texts, total = append(texts, text), total+len(text)
 		}
 	}
 	long := total > limit
@@ -64,11 +65,12 @@ func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult,
 	}
 	for _, part := range content {
 		blob := part.GetBlob()
+		_, isText := textOf(part)
 		switch {
-		case part.GetLink() == nil && blob == nil && long: // in the preview
+		case isText && long: // in the preview
 		case blob != nil && len(blob.GetData()) > blobLimit(blob, limit):
 			whole := k.keep("", blob.GetMediaType(), blob.GetData())
-			if contract.Shown(blob.GetMediaType()) { // the next model call reads it
+			if contract.Shown(blob.GetMediaType()) && !mediatext.Is(blob.GetMediaType()) { // the next model call reads it
 				result.Content = append(result.Content, filePart(whole))
 				continue
 			}
@@ -106,6 +108,14 @@ func flat(content []*turnv1.ContentPart) []*turnv1.ContentPart {
 		}
 	}
 	return out
+}
+
+// textOf returns the text of a part that models read as text, as bytes of text are; false for others.
+func textOf(p *turnv1.ContentPart) (string, bool) {
+	if text, ok := p.GetPart().(*turnv1.ContentPart_Text); ok {
+		return text.Text, true
+	}
+	return mediatext.Of(p.GetBlob().GetMediaType(), p.GetBlob().GetData())
 }
 
 func blobLimit(b *turnv1.Blob, limit int) int {
