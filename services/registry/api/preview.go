@@ -44,9 +44,10 @@ func show(result *turnv1.ToolResult, whole *registryv1.Whole, text string, limit
 	return textPart(contract.Preview(text, limit, whole.GetArtifactId()))
 }
 
-// forModel returns a result for the model: if its text, bytes that are text included, has more than limit bytes in total, the text is stored
-// whole as an artifact and both its ends are shown. Large binary data is stored too, and only named. Structured content often repeats a text and counts separately:
-// beyond the limit it is omitted, and stored if no text says the same. The given result is not modified.
+// forModel returns a result for the model: if its text, bytes that are text included, has more than limit bytes in total, the text is
+// stored whole as an artifact and both its ends are shown. Large binary data is stored too, and only named. Structured content often
+// repeats a text and counts separately: beyond the limit it is omitted, and stored if no text says the same. The given result is not
+// modified.
 func forModel(full *turnv1.ToolResult, limit int, k keeper) (*turnv1.ToolResult, []*registryv1.Whole) {
 	result := &turnv1.ToolResult{IsError: full.GetIsError(), StructuredContent: full.GetStructuredContent()}
 	var texts []string
