@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
@@ -49,7 +50,7 @@ func TestUploadsThatStallEnd(t *testing.T) {
 // TestOneUserDoesNotTakeAllUploads: a user has so many uploads at most, in a process that takes more, and others wait for their turn.
 func TestOneUserDoesNotTakeAllUploads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{MaxUploads: maxOwnUploads + 1}, nil, nil)
+		s := New(Config{MaxUploads: maxOwnUploads + 1}, nil, nil, new(egress.Egress))
 		as := func(name string) context.Context { return authn.With(t.Context(), authn.User(name)) }
 		var ends []func()
 		for range maxOwnUploads {
