@@ -79,10 +79,7 @@ func (c *Caller) Generate(ctx context.Context, call Call, to Receiver) error {
 		defer cancel()
 	}
 	for {
-		target, err := r.pick(ctx)
-		if err != nil {
-			return err
-		}
+		target := r.pick(ctx)
 		if target == nil && len(r.failed) == 0 && r.raise() {
 			continue // none of those that were tried least can be called now
 		}
@@ -105,6 +102,7 @@ type run struct {
 	floor  int                    // number of attempts of the targets that are tried now
 	failed []error                // of the attempts of this run
 	begun  bool                   // the answer of the last attempt had begun
+	closed []string               // why keys are not called
 	from   time.Time              // when the first of those that cool down may be called again; zero = none does
 }
 
@@ -155,12 +153,15 @@ func (r *run) left() (out []catalog.Model) {
 // attempt attempts a target. It is done unless the next one is to be tried.
 func (r *run) attempt(ctx context.Context, target *picked) (done bool, err error) {
 	a := &turnv1.ModelAttempt{Model: target.FullName(), Key: target.key.Alias, StartTime: timestamppb.Now()}
-	defer func() { r.release(target) }()
+	defer func() { r.release(target.trials) }()
 	began := time.Now()
 	if len(r.made) > 0 {
 		if err := r.to.Attempt(&turnv1.ModelAttempt{Model: a.GetModel(), Key: a.GetKey(), StartTime: a.GetStartTime()}); err != nil {
 			return true, err
 		}
+	}
+	if target.unread != nil {
+		return r.fails(a, unread(target.unread), target.unread)
 	}
 	why, err := r.caller.policy.Denied(ctx, r.Principal, target.FullName())
 	if err != nil {

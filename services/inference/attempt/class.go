@@ -65,6 +65,14 @@ func classify(err error, begun bool) turnv1.AttemptClass {
 	return server
 }
 
+// unread returns the class of a key that cannot be read: what reads it may be away.
+func unread(err error) turnv1.AttemptClass {
+	if fault.Retryable(err) {
+		return server
+	}
+	return refusedKey
+}
+
 // lasting reports whether the same request would fail again: its target is not tried a second time.
 func lasting(class turnv1.AttemptClass) bool {
 	switch class {
@@ -97,7 +105,7 @@ func usage(u *provider.Usage) *turnv1.Usage {
 	}
 	return &turnv1.Usage{
 		InputTokens: int32(u.Input), OutputTokens: int32(u.Output), CachedInputTokens: int32(u.CachedInput),
-		ReasoningTokens: int32(u.Reasoning), ModelCalls: 1,
+		ReasoningTokens: int32(u.Reasoning), CacheWriteInputTokens: int32(u.CacheWrite), ModelCalls: 1,
 	}
 }
 

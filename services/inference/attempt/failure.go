@@ -23,8 +23,11 @@ func (r *run) failure() error {
 		return fault.Unavailable(faultv1.Reason_REASON_MODEL_UNAVAILABLE, "%s", text).RetryAfter(atOnce)
 	}
 	if len(r.failed) == 0 && !r.from.IsZero() {
-		return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "%s", r.cooling()).
+		return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "%s", text).
 			Hint("Try again later.").RetryAfter(max(time.Until(r.from), time.Millisecond))
+	}
+	if len(r.failed) == 0 && len(r.closed) > 0 {
+		return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "%s", text).Hint("Check the keys in inference.keys.")
 	}
 	if len(r.failed) == 0 {
 		return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "%s", text).Hint("Check the models of the agent or its route.")
@@ -57,7 +60,7 @@ func (r *run) over() error {
 		Hint("Raise the time of model calls (worker.model_time), or use a faster model.")
 }
 
-// summary says which targets were attempted and why each failed, and whether there were several.
+// summary says which targets were attempted and why each failed, which keys were not called and why, and whether there were several parts.
 func (r *run) summary() (text string, several bool) {
 	var order []string
 	last, times := map[string]string{}, map[string]int{}
@@ -78,5 +81,6 @@ func (r *run) summary() (text string, several bool) {
 			parts[i] = fmt.Sprintf("%s, %d times: %s", name, times[name], last[name])
 		}
 	}
-	return "no model answered: " + strings.Join(parts, "; "), len(order) > 1
+	parts = slices.Concat(parts, r.closed)
+	return "no model answered: " + strings.Join(parts, "; "), len(parts) > 1
 }

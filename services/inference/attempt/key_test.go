@@ -105,6 +105,35 @@ func TestAKeyThatMayNotUseAModelIsUsedForOthers(t *testing.T) {
 	}
 }
 
+func TestAKeyThatCannotBeReadEndsNoChain(t *testing.T) {
+	client, _ := serve(t, func(cfg *inference.Config) {
+		withKeys()(cfg)
+		cfg.Providers[0].APIKey = secret.Value{}
+		cfg.Keys = []catalog.KeyConfig{{Provider: "a", Alias: "gone", APIKey: secret.New("${secret:gone}")}}
+	}, says("stop", "never"), says("stop", "well"))
+	got, err := inferencetest.Ask(t.Context(), t, client, call("a", "b"))
+	if err != nil || got.Finished.GetAttempt().GetModel() != "b/m" || got.Attempts[0].GetKey() != "gone" {
+		t.Errorf("%v, attempts %v", err, got.Attempts)
+	}
+}
+
+func TestWithoutAKeyThatIsAcceptedTheErrorNamesAll(t *testing.T) {
+	k := &keyed{calls: map[string]int{}, answers: map[string]http.HandlerFunc{
+		"secret-1": refuses(401, "revoked"), "secret-2": refuses(401, "revoked"),
+	}}
+	client, _ := serve(t, withKeys("1", "2"), k.serve)
+	var err error
+	for range 2 {
+		_, err = inferencetest.Ask(t.Context(), t, client, call("a"))
+	}
+	f := fault.From(err)
+	for _, part := range []string{`the key "k1" of a is refused: a refused the key`, `the key "k2" of a is refused`} {
+		if !strings.Contains(f.Message, part) || !strings.Contains(f.Todo, "inference.keys") || fault.Retryable(err) {
+			t.Errorf("%q is not in %q, %q", part, f.Message, f.Todo)
+		}
+	}
+}
+
 func TestKeysShareTheSessions(t *testing.T) {
 	k := &keyed{calls: map[string]int{}}
 	client, _ := serve(t, withKeys("1", "2"), k.serve)

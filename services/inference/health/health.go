@@ -95,7 +95,7 @@ func New(now func() time.Time, share Share) *Table {
 }
 
 // Admit reports whether a subject may be called; if not, from when on (zero = unknown). To a subject that has cooled down, one caller at a
-// time is admitted, which calls Failed, Worked or Release afterwards.
+// time is admitted: the time says until when its outcome is waited for, and it calls Failed, Refused, Worked or Release afterwards.
 func (t *Table) Admit(s Subject) (ok bool, from time.Time) {
 	t.learn(s)
 	t.mu.Lock()
@@ -113,8 +113,16 @@ func (t *Table) Admit(s Subject) (ok bool, from time.Time) {
 			return false, e.trial
 		}
 		e.trial = now.Add(trialTime)
+		return true, e.trial
 	}
 	return true, time.Time{}
+}
+
+// State returns what is known of a subject.
+func (t *Table) State(s Subject) State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.entry(s).State
 }
 
 // learn asks the replicas about a subject that is new here.
