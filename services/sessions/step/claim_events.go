@@ -33,7 +33,7 @@ func claimEvents(step store.Step, previous string, c Claim, made []*turnv1.Model
 		switch n := len(made); {
 		case previous != "":
 			reason = "worker lost"
-		case n > 0:
+		case n > 0 && made[n-1].GetClass() != turnv1.AttemptClass_ATTEMPT_CLASS_ANSWERED:
 			reason = made[n-1].GetModel() + ": " + made[n-1].GetMessage()
 		}
 		add(&turnv1.Event{Data: &turnv1.Event_MessageReset{MessageReset: &turnv1.MessageReset{MessageId: step.MessageID, Reason: reason}}})

@@ -35,6 +35,9 @@ type Config struct {
 	MaxShownTools  int           `yaml:"max_shown_tools" default:"64" doc:"Number of tools up to which a model is shown all tools of its agent. With more, it finds them with find_tools and calls them with call_tool."`
 }
 
+// maxModelAttempts is how many attempts a model call takes.
+const maxModelAttempts = 256
+
 // check rejects a configuration that makes no sense.
 func (c Config) check() error {
 	switch {
@@ -42,6 +45,8 @@ func (c Config) check() error {
 		return errors.New("step runner: Owner is required")
 	case c.LeaseTTL < 100*time.Millisecond || c.LeaseTTL > time.Minute:
 		return fmt.Errorf("step runner: lease ttl %v is not between 100ms and 1m", c.LeaseTTL)
+	case c.InferAttempts > maxModelAttempts:
+		return fmt.Errorf("step runner: model_attempts %d is more than %d", c.InferAttempts, maxModelAttempts)
 	case c.ModelTime < 0:
 		return errors.New("step runner: model_time must not be negative")
 	case c.ContextWindow < begin.MinWindow:
