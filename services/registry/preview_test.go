@@ -38,8 +38,8 @@ func TestWholesIdentifyTheirPreview(t *testing.T) {
 			&mcpbridgev1.CallToolResult{Content: append(answer(strings.Repeat("a", 300)).GetContent(), blob)},
 			[]int32{0, -1},
 		},
-		"bytes of text":        {&mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{page, page}}, []int32{0}},
-		"bytes of no text":     {&mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{latin}}, []int32{-1}},
+		"bytes of text":         {&mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{page, page}}, []int32{0}},
+		"bytes of no text":      {&mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{latin}}, []int32{-1}},
 		"bytes and structured":  {&mcpbridgev1.CallToolResult{Content: []*turnv1.ContentPart{blob}, StructuredContent: rows}, []int32{-1, 1}},
 		"a line and structured": {&mcpbridgev1.CallToolResult{Content: answer("50 rows").GetContent(), StructuredContent: rows}, []int32{1}},
 	} {

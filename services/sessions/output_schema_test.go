@@ -107,10 +107,18 @@ func TestOutputSchemas(t *testing.T) {
 
 // TestAModelWithoutAPriceIsRefusedUnderABudgetOfMoney, by its name, and the turn fails with what to do.
 func TestAModelWithoutAPriceIsRefusedUnderABudgetOfMoney(t *testing.T) {
+	fallback := &turnv1.Surface{Unpriced: true, Price: &turnv1.Price{}, Fallbacks: []*turnv1.Target{
+		{Model: "test/priced", Price: &turnv1.Price{}}, {Model: "test/spare"},
+	}}
+	t.Run("the only one", func(t *testing.T) { unpricedModel(t, &turnv1.Surface{Unpriced: true}, "test/model") })
+	t.Run("a fallback", func(t *testing.T) { unpricedModel(t, fallback, "test/spare") })
+}
+
+func unpricedModel(t *testing.T, surface *turnv1.Surface, named string) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})
 		w := k.worker(k.newTurn("hello"))
-		w.beginWith(&turnv1.Surface{Unpriced: true})
+		w.beginWith(surface)
 		w.used("infer-1", w.lease("infer-1"), 10, 10, nil)
 		k.budget(&sessionsv1.Budget{Scope: "tenant", MaxTokens: 100_000})
 		w.used("infer-2", w.lease("infer-2"), 10, 10, nil)
@@ -118,7 +126,7 @@ func TestAModelWithoutAPriceIsRefusedUnderABudgetOfMoney(t *testing.T) {
 		got, err := w.claim("infer-3")
 		must(t, err)
 		e := got.GetDone().GetError()
-		if e.GetCode() != "model_unpriced" || !strings.Contains(e.GetMessage(), "test/model") ||
+		if e.GetCode() != "model_unpriced" || !strings.Contains(e.GetMessage(), named+" has no price") ||
 			!strings.Contains(e.GetMessage(), "inference.prices") {
 			t.Errorf("claim %v", got)
 		}

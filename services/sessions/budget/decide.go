@@ -20,9 +20,12 @@ type Estimate struct {
 	contract.ModelCalls
 	// Input is what one call reads, Output what it may write, in tokens.
 	Input, Output int64
-	// Price is the price of the tokens, nil when they cost nothing, or if Unpriced: it is not known.
-	Price    *turnv1.Price
-	Unpriced bool
+	// Price is the price of the tokens, nil when they cost nothing, or if it is not known. Fallbacks are those of the models that may be
+	// called instead: the dearest counts.
+	Price     *turnv1.Price
+	Fallbacks []*turnv1.Price
+	// Unpriced names a model whose price is not known; "" if there is none.
+	Unpriced string
 	// Learned corrects the estimate.
 	Learned Ratio
 }
@@ -87,10 +90,14 @@ func (s Estimate) Need(output int64) budgetdb.Amount {
 	return budgetdb.Amount{Tokens: read + written, Cost: money.Ceil(money.PerMillion(read, input) + money.PerMillion(written, out))}
 }
 
-// prices returns what a million tokens cost at most that a call of this size reads and writes: the provider may store what it reads.
+// prices returns what a million tokens cost at most that a call of this size reads and writes, whichever model is called: the provider may
+// store what it reads.
 func (s Estimate) prices() (input, output int64) {
-	rates := contract.Rates(s.Price, s.Learned.input(s.Input))
-	return max(rates.GetInputMicros(), rates.GetCacheWriteMicros()), rates.GetOutputMicros()
+	for _, p := range append([]*turnv1.Price{s.Price}, s.Fallbacks...) {
+		rates := contract.Rates(p, s.Learned.input(s.Input))
+		input, output = max(input, rates.GetInputMicros(), rates.GetCacheWriteMicros()), max(output, rates.GetOutputMicros())
+	}
+	return input, output
 }
 
 // room returns how many tokens each call may write, by the plain estimate, for the step to fit into what is left, and the limit

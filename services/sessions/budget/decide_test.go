@@ -74,6 +74,11 @@ func TestDecide(t *testing.T) {
 			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 9000, Cost: 1000}},
 		},
 		{
+			name: "the money buys less of a dearer fallback", want: budget.Decision{Output: 200, Limit: budget.LimitCost},
+			step:   budget.Estimate{ModelCalls: one, Input: 200, Output: 500, Price: &turnv1.Price{}, Fallbacks: []*turnv1.Price{nil, price}},
+			budget: budgetdb.Budget{Max: budgetdb.Amount{Tokens: 9000, Cost: 1000}},
+		},
+		{
 			name: "not even the prompt", want: budget.Decision{Verdict: budget.Exhausted, Limit: budget.LimitCost},
 			step:   budget.Estimate{ModelCalls: one, Input: 2000, Output: 500, Price: price},
 			budget: budgetdb.Budget{Max: budgetdb.Amount{Cost: 1000}},

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -76,8 +77,8 @@ func (s *Service) reserve(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (Re
 	if err != nil || step.Calls == 0 {
 		return Reservation{}, err
 	}
-	if i := slices.IndexFunc(budgets, func(b budgetdb.Budget) bool { return b.Max.Cost > 0 }); step.Unpriced && i >= 0 {
-		return Reservation{Refused: unpriced(t.Model, budgets[i])}, nil
+	if i := slices.IndexFunc(budgets, func(b budgetdb.Budget) bool { return b.Max.Cost > 0 }); step.Unpriced != "" && i >= 0 {
+		return Reservation{Refused: unpriced(step.Unpriced, budgets[i])}, nil
 	}
 	d := step.Decide(budgets)
 	switch {
@@ -101,6 +102,18 @@ func unpriced(model string, b budgetdb.Budget) *turnv1.TurnError {
 	return &turnv1.TurnError{Code: fault.CodeName(f.Reason), Message: f.Text()}
 }
 
+// unpricedOf returns the first model of a turn that has no price.
+func unpricedOf(surface *turnv1.Surface, model string) string {
+	if surface.GetPrice() != nil {
+		for _, f := range surface.GetFallbacks() {
+			if f.GetPrice() == nil {
+				return f.GetModel()
+			}
+		}
+	}
+	return cmp.Or(surface.GetModel(), model)
+}
+
 // estimate returns what a model step may use. It is the zero value for a turn that has not begun: such a turn can only end.
 func (s *Service) estimate(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (Estimate, error) {
 	data, err := tx.PinnedSurface(tx.Context(), t.Tenant, t.ID)
@@ -116,7 +129,12 @@ func (s *Service) estimate(tx *journal.Tx, t store.Turn, ref *turnv1.StepRef) (E
 	}
 	e := Estimate{
 		ModelCalls: contract.ModelCallsOf(ref, surface), Price: surface.GetPrice(), Output: int64(surface.GetMaxOutputTokens()),
-		Unpriced: surface.GetUnpriced(),
+	}
+	for _, f := range surface.GetFallbacks() {
+		e.Fallbacks = append(e.Fallbacks, f.GetPrice())
+	}
+	if surface.GetUnpriced() {
+		e.Unpriced = unpricedOf(surface, t.Model)
 	}
 	if e.Output == 0 {
 		e.Output = s.deps.OutputTokens

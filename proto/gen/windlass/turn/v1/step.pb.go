@@ -918,7 +918,7 @@ type Surface struct {
 	SwitchOnFilter bool `protobuf:"varint,43,opt,name=switch_on_filter,json=switchOnFilter,proto3" json:"switch_on_filter,omitempty"`
 	// The answer has a schema: a model step may call the model again to repair it.
 	StructuredOutput bool `protobuf:"varint,60,opt,name=structured_output,json=structuredOutput,proto3" json:"structured_output,omitempty"`
-	// The model has no price, so that no budget of money can bound it.
+	// The model, or one of the fallbacks, has no price, so that no budget of money can bound it.
 	Unpriced      bool `protobuf:"varint,61,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
