@@ -105,7 +105,7 @@ func TestTextOfDocumentsIsChecked(t *testing.T) {
 func TestScaledImagesAreNotReadAgain(t *testing.T) {
 	i := newInfer(t)
 	noise := image.NewNRGBA(image.Rect(0, 0, 1200, 900))
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a picture
+	random := rand.New(rand.NewPCG(1, 2))
 	for n := range noise.Pix {
 		noise.Pix[n] = byte(random.Uint32()) | 1
 	}
