@@ -38,7 +38,9 @@ func newModel(t testing.TB) *harness.Model {
 			text, _ := m["content"].(string)
 			switch m["role"] {
 			case "user":
-				keys, plan, done = append(keys, keyOf(text)), strings.Fields(text), 0
+				for line := range strings.SplitSeq(text, "\n") { // inputs without an answer between them are joined
+					keys, plan, done = append(keys, keyOf(line)), strings.Fields(line), 0
+				}
 			case "tool":
 				done++
 			}
