@@ -28,7 +28,8 @@ func mayCut(text string, i int) bool {
 		return last != '\r' || next != '\n'
 	case unicode.IsControl(last), unicode.IsSpace(next):
 		return true
-	case unicode.In(next, unicode.M), next == joiner, last == joiner, next >= firstTone && next <= lastTone, next >= firstTag && next <= lastTag:
+	case unicode.In(next, unicode.M), next == joiner, last == joiner,
+		next >= firstTone && next <= lastTone, next >= firstTag && next <= lastTag:
 		return false
 	case isLinker(last):
 		return false // of a syllable

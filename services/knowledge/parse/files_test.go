@@ -72,7 +72,8 @@ func slideFile(t testing.TB, slides ...string) []byte {
 		parts = append(parts, fmt.Sprintf("ppt/slides/slide%d.xml", n), slides[i])
 	}
 	parts = append(parts, "ppt/presentation.xml", `<p:presentation><p:sldIdLst>`+list+`</p:sldIdLst></p:presentation>`,
-		"ppt/_rels/presentation.xml.rels", relations(targets...), "ppt/slides/_rels/slide2.xml.rels", relations("notesSlide", "../notesSlides/n.xml"),
+		"ppt/_rels/presentation.xml.rels", relations(targets...),
+		"ppt/slides/_rels/slide2.xml.rels", relations("notesSlide", "../notesSlides/n.xml"),
 		"ppt/notesSlides/n.xml", `<p:notes>`+shape("body", "Say hello.")+shape("sldNum", "1")+`</p:notes>`)
 	return archive(t, parts...)
 }
@@ -94,7 +95,8 @@ func shape(role string, lines ...string) string {
 func sheetFile(t testing.TB, rows string) []byte {
 	return archive(t, "_rels/.rels", relations("officeDocument", "xl/workbook.xml"),
 		"xl/workbook.xml", `<workbook><sheets><sheet name="People" r:id="r1"/><sheet name="Secret" state="hidden" r:id="r1"/></sheets></workbook>`,
-		"xl/_rels/workbook.xml.rels", relations("worksheet", "worksheets/sheet1.xml", "sharedStrings", "sharedStrings.xml", "styles", "styles.xml"),
+		"xl/_rels/workbook.xml.rels",
+		relations("worksheet", "worksheets/sheet1.xml", "sharedStrings", "sharedStrings.xml", "styles", "styles.xml"),
 		"xl/sharedStrings.xml", `<sst><si><t>Name</t></si><si><r><t>Bor</t></r><r><t>n</t></r></si><si><t>Id</t></si><si><t>Ada</t></si></sst>`,
 		"xl/styles.xml", `<styleSheet><numFmts><numFmt numFmtId="164" formatCode="yyyy\-mm\-dd"/></numFmts>`+
 			`<cellXfs><xf numFmtId="0"/><xf numFmtId="164"/><xf numFmtId="22"/></cellXfs></styleSheet>`,

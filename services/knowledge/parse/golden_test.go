@@ -22,7 +22,8 @@ func golden(t testing.TB) []struct {
 		want string
 	}{
 		{"a.md", []byte("---\ntitle: The guide\ntags: [a, b]\n---\n# Setup\n\nSome *bold* text, `code` and\na [link](https://x.y).\n\n" +
-			"- one\n  1. inner\n\n     more\n- two &amp; three\n\n```go\nfunc f() {\n}\n```\n\n> said\n\n| Name | Role |\n|---|---|\n| Ada | *engineer* |\n\n" +
+			"- one\n  1. inner\n\n     more\n- two &amp; three\n\n```go\nfunc f() {\n}\n```\n\n> said\n\n" +
+			"| Name | Role |\n|---|---|\n| Ada | *engineer* |\n\n" +
 			"<div>shown <span hidden>not</span></div>\n\nSub\n---\n"), `title The guide
 0 "title: The guide\ntags: a, b"
 1/1 "Setup"
@@ -76,7 +77,8 @@ func golden(t testing.TB) []struct {
 1/1 "People"
 4 "Name | Born | Id\nName: Ada | Born: 2023-03-15 | Id: 9007199254740993\nName: Bob | Born: 2023-03-15 12:00:00"
 `},
-		{"a.csv", []byte("Name;Role\nAda;\"engineer;\nlead\"\nBob;\n"), "title \n4 \"Name | Role\\nName: Ada | Role: engineer; lead\\nName: Bob\"\n"},
+		{"a.csv", []byte("Name;Role\nAda;\"engineer;\nlead\"\nBob;\n"), "title \n" +
+			"4 \"Name | Role\\nName: Ada | Role: engineer; lead\\nName: Bob\"\n"},
 		{"a.json", []byte(`{"id":9007199254740993,"a b":{"list":[true,null,"x"]}}`), `title ` + `
 4 "id: 9007199254740993"
 4 "[\"a b\"].list[0]: true\n[\"a b\"].list[1]: null\n[\"a b\"].list[2]: x"

@@ -26,8 +26,10 @@ func hostile(t testing.TB) map[string][]byte {
 	hostilePDF(out)
 	maps.Copy(out, map[string][]byte{
 		"a.pdf lies": []byte("no document"), "a.docx lies": []byte("no document"), "a.txt ELF": []byte("\x7fELF\x02\x01\x01\x00"),
-		"a.txt NULs": make([]byte, 1<<20), "a.txt nothing": {}, "a.txt half a mark": {0xff}, "a.txt a mark": {0xff, 0xfe}, "a.txt odd": {0xff, 0xfe, 0x00},
-		"a.md script": []byte("<script>alert(1)</script>"), "a.png picture": []byte("\x89PNG\r\n\x1a\n"), "a.gz packed": []byte("\x1f\x8b\x08\x00"),
+		"a.txt NULs": make([]byte, 1<<20), "a.txt nothing": {}, "a.txt half a mark": {0xff}, "a.txt a mark": {0xff, 0xfe},
+		"a.txt odd":     {0xff, 0xfe, 0x00},
+		"a.md script":   []byte("<script>alert(1)</script>"),
+		"a.png picture": []byte("\x89PNG\r\n\x1a\n"), "a.gz packed": []byte("\x1f\x8b\x08\x00"),
 		"a.txt lone halves": []byte("\xff\xfe\x00\xd8\x00\xd8\x00\xdc"), "a.docx old": []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
 	})
 	for _, row := range golden(t) {
@@ -131,7 +133,8 @@ func lying(t testing.TB) []byte {
 	}
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	header := zip.FileHeader{Name: "word/document.xml", Method: zip.Deflate, UncompressedSize64: 10, CompressedSize64: z.File[0].CompressedSize64}
+	header := zip.FileHeader{Name: "word/document.xml", Method: zip.Deflate, UncompressedSize64: 10}
+	header.CompressedSize64 = z.File[0].CompressedSize64
 	header.CRC32 = crc32.ChecksumIEEE([]byte("a"))
 	part, err := w.CreateRaw(&header)
 	if err != nil {
@@ -171,7 +174,8 @@ func hostileOffice(t testing.TB, out map[string][]byte) {
 		"a.docx own styles":    wordFile(t, `<w:p><w:pPr><w:pStyle w:val="Mine"/><w:outlineLvl w:val="-7"/></w:pPr><w:r><w:t>a</w:t></w:r></w:p>`),
 		"a.docx other charset": word(`<?xml version="1.0" encoding="utf-7"?><w:p><w:r><w:t>a</w:t></w:r></w:p>`),
 		"a.docx zip in zip":    word(string(word("<a/>"))),
-		"a.pptx many slides": archive(t, "ppt/presentation.xml", "<a>"+slides+"</a>", "ppt/_rels/presentation.xml.rels", relations("slide", "s.xml"),
+		"a.pptx many slides": archive(t, "ppt/presentation.xml", "<a>"+slides+"</a>",
+			"ppt/_rels/presentation.xml.rels", relations("slide", "s.xml"),
 			"ppt/s.xml", "<p:sld>"+shape("title", "a")+"</p:sld>"),
 		"a.pptx deep": archive(t, "ppt/presentation.xml", nested("<a>", "</a>", 100_000)),
 		"a.xlsx many sheets": archive(t, "xl/workbook.xml", "<a>"+sheets+"</a>", "xl/_rels/workbook.xml.rels", relations("worksheet", "s.xml"),
@@ -188,24 +192,27 @@ func hostilePDF(out map[string][]byte) {
 	page := "<< /Type /Page /Parent 2 0 R /Contents 4 0 R >>"
 	const catalog = "<< /Type /Catalog /Pages 2 0 R >>"
 	maps.Copy(out, map[string][]byte{
-		"a.pdf 100,000 pages": pdfOf("", catalog, "<< /Type /Pages /Kids ["+kids+"] /Count 100000 >>", page, "<< /Length 9 >>\nstream\nBT (a) Tj\nendstream"),
-		"a.pdf own pages":     pdfOf("", catalog, "<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 9 >>"),
-		"a.pdf own parent":    pdfOf("", catalog, "<< /Type /Page /Parent 2 0 R >>"),
-		"a.pdf deep lists":    pdfOf("", nested("[", "]", 1_000_000)),
-		"a.pdf deep text":     pdfFile("", "BT ("+nested("(", ")", 1_000_000)+") Tj ET"),
-		"a.pdf operands":      pdfFile("", strings.Repeat("1 ", 1_000_000)),
-		"a.pdf shows much":    pdfFile("", "BT /F1 1 Tf "+strings.Repeat("(aaaaaaaa) Tj ", 500_000)+"ET"),
-		"a.pdf odd numbers":   pdfFile("", "BT /F1 1e308 Tf 1e308 0 0 1e308 1e308 1e308 Tm (a) Tj 0 0 Td (b) Tj /F9 0 Tf (c) Tj [1e308 (d)] TJ ET"),
+		"a.pdf 100,000 pages": pdfOf("", catalog, "<< /Type /Pages /Kids ["+kids+"] /Count 100000 >>", page,
+			"<< /Length 9 >>\nstream\nBT (a) Tj\nendstream"),
+		"a.pdf own pages":   pdfOf("", catalog, "<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 9 >>"),
+		"a.pdf own parent":  pdfOf("", catalog, "<< /Type /Page /Parent 2 0 R >>"),
+		"a.pdf deep lists":  pdfOf("", nested("[", "]", 1_000_000)),
+		"a.pdf deep text":   pdfFile("", "BT ("+nested("(", ")", 1_000_000)+") Tj ET"),
+		"a.pdf operands":    pdfFile("", strings.Repeat("1 ", 1_000_000)),
+		"a.pdf shows much":  pdfFile("", "BT /F1 1 Tf "+strings.Repeat("(aaaaaaaa) Tj ", 500_000)+"ET"),
+		"a.pdf odd numbers": pdfFile("", "BT /F1 1e308 Tf 1e308 0 0 1e308 1e308 1e308 Tm (a) Tj 0 0 Td (b) Tj /F9 0 Tf (c) Tj [1e308 (d)] TJ ET"),
 		"a.pdf encrypted": pdfFile("/Encrypt << /Filter /Standard /V 1 /R 2 /O ("+strings.Repeat("o", 32)+") /U ("+strings.Repeat("u", 32)+
 			") /P -1 >> /ID [(a) (b)]", pdfPage),
 		"a.pdf odd cipher": pdfFile("/Encrypt << /Filter /Standard /V 99 /R -7 /Length -8 >>", pdfPage),
 		"a.pdf far table":  []byte("%PDF-1.4\nstartxref\n99999999999\n%%EOF\n"),
 		"a.pdf cyclic":     []byte("%PDF-1.4\nxref\n0 0\ntrailer\n<< /Size 1 /Prev 9 /Root 1 0 R >>\nstartxref\n9\n%%EOF\n"),
 		"a.pdf huge table": []byte("%PDF-1.4\nxref\n0 2000000000\ntrailer\n<< /Size 2000000000 >>\nstartxref\n9\n%%EOF\n"),
-		"a.pdf script":     pdfOf("", "<< /Type /Catalog /Pages 2 0 R /OpenAction << /S /JavaScript /JS (app.alert(1)) >> >>", "<< /Type /Pages /Kids [] >>"),
-		"a.pdf a scan":     pdfFile("", "", ""),
+		"a.pdf script": pdfOf("", "<< /Type /Catalog /Pages 2 0 R /OpenAction << /S /JavaScript /JS (app.alert(1)) >> >>",
+			"<< /Type /Pages /Kids [] >>"),
+		"a.pdf a scan": pdfFile("", "", ""),
 		"a.pdf cyclic font": pdfOf("", catalog, "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-			"<< /Type /Page /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R >>", "<< /Length 23 >>\nstream\nBT /F1 1 Tf (a) Tj ET  \nendstream",
+			"<< /Type /Page /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R >>",
+			"<< /Length 23 >>\nstream\nBT /F1 1 Tf (a) Tj ET  \nendstream",
 			"<< /Type /Font /Subtype /Type0 /Encoding 5 0 R /ToUnicode 5 0 R /DescendantFonts [5 0 R] /W [0 2000000000 1 0 2000000000 1] >>"),
 	})
 }

@@ -26,7 +26,10 @@ func TestMediaType(t *testing.T) {
 		{name: "a.pdf", data: "%PDF-1.4", want: "application/pdf"},
 		{name: "a", data: "%PDF-1.4", want: "application/pdf"},
 		{name: "a.docx", data: string(word), want: office + "wordprocessingml.document"},
-		{name: "a.docm", declared: "application/vnd.ms-word.document.macroEnabled.12", data: string(word), want: office + "wordprocessingml.document"},
+		{
+			name: "a.docm", declared: "application/vnd.ms-word.document.macroEnabled.12", data: string(word),
+			want: office + "wordprocessingml.document",
+		},
 		{name: "a", declared: "application/zip", data: string(slides), want: office + "presentationml.presentation"},
 		{name: "a", data: string(sheet), want: office + "spreadsheetml.sheet"},
 		{name: "a.txt", data: "\xff\xfea\x00", want: "text/plain"},

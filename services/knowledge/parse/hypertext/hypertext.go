@@ -224,8 +224,8 @@ func attribute(n *html.Node, key string) string {
 
 func isBlock(name string) bool {
 	switch name {
-	case "html", "body", "p", "div", "section", "article", "main", "header", "footer", "aside", "address", "figure", "figcaption", "form", "fieldset",
-		"legend", "dl", "dt", "dd", "hr", "details", "summary", "center", "caption", "option", "dialog", "search", "hgroup", "menu":
+	case "html", "body", "p", "div", "section", "article", "main", "header", "footer", "aside", "address", "figure", "figcaption", "form",
+		"fieldset", "legend", "dl", "dt", "dd", "hr", "details", "summary", "center", "caption", "option", "dialog", "search", "hgroup", "menu":
 		return true
 	}
 	return false

@@ -165,7 +165,8 @@ func scalar(token json.Token) string {
 
 // join returns the path of a member.
 func join(path, name string) string {
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' }) {
+	odd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' }
+	if name == "" || strings.ContainsFunc(name, odd) {
 		return path + "[" + strconv.Quote(name) + "]"
 	}
 	if path == "" {
