@@ -21,6 +21,9 @@ func (g *Gateway) checks() map[string]probe.Check {
 	maps.Copy(all, g.deps.Ready)
 	for role, conn := range g.roles() {
 		all[role] = func(ctx context.Context) error { return serving(ctx, role, conn) }
+		if role == "knowledge" { // agents work without their documents
+			all[role] = probe.Degrades(all[role])
+		}
 	}
 	return all
 }
@@ -28,6 +31,7 @@ func (g *Gateway) checks() map[string]probe.Check {
 func (g *Gateway) roles() map[string]Conn {
 	return map[string]Conn{
 		"sessions": g.deps.Sessions, "registry": g.deps.Registry, "policy": g.deps.Policy, "inference": g.deps.Inference,
+		"knowledge": g.deps.Knowledge,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,10 +17,12 @@ import (
 	"google.golang.org/grpc"
 
 	inferencegw "github.com/windlass-dev/windlass/gateway/gen/windlass/inference/v1"
+	knowledgegw "github.com/windlass-dev/windlass/gateway/gen/windlass/knowledge/v1"
 	policygw "github.com/windlass-dev/windlass/gateway/gen/windlass/policy/v1"
 	registrygw "github.com/windlass-dev/windlass/gateway/gen/windlass/registry/v1"
 	sessionsgw "github.com/windlass-dev/windlass/gateway/gen/windlass/sessions/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -28,7 +31,7 @@ import (
 // Deps holds the dependencies of the REST API; all of them are required.
 type Deps struct {
 	// Connections to the roles; they forward the principal of the request's context.
-	Sessions, Registry, Policy, Inference grpc.ClientConnInterface
+	Sessions, Registry, Policy, Inference, Knowledge grpc.ClientConnInterface
 	// Log receives internal errors.
 	Log *slog.Logger
 	// MaxBody is the maximum size of a request body in bytes.
@@ -46,6 +49,7 @@ type API struct {
 	mux     *runtime.ServeMux
 	streams []string
 	custom  []endpoint // further handlers
+	forms   map[string]func(w http.ResponseWriter, r *http.Request, vars map[string]string)
 	// follow is nil if turns cannot be followed.
 	follow     Follower
 	followable func(r *http.Request) error
@@ -53,8 +57,8 @@ type API struct {
 
 // New builds the API.
 func New(deps Deps) (*API, error) {
-	if deps.Sessions == nil || deps.Registry == nil || deps.Policy == nil || deps.Inference == nil {
-		return nil, errors.New("rest needs a connection to sessions, registry, policy and inference")
+	if deps.Sessions == nil || deps.Registry == nil || deps.Policy == nil || deps.Inference == nil || deps.Knowledge == nil {
+		return nil, errors.New("rest needs a connection to sessions, registry, policy, inference and knowledge")
 	}
 	if deps.Log == nil || deps.Matched == nil || deps.MaxBody <= 0 || deps.Timeout <= 0 || deps.MaxTimeout < deps.Timeout {
 		return nil, errors.New("rest needs Log, Matched, MaxBody, Timeout and a MaxTimeout that is no less")
@@ -63,7 +67,7 @@ func New(deps Deps) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &API{deps: deps, routes: routes}
+	a := &API{deps: deps, routes: routes, forms: map[string]func(http.ResponseWriter, *http.Request, map[string]string){}}
 	a.mux = runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
 		runtime.WithMiddlewares(a.prepare),
@@ -109,6 +113,9 @@ func (a *API) register() error {
 		policygw.RegisterAccessPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewAccessPolicyServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewPolicyServiceClient(keyed{a.deps.Policy})),
 		inferencegw.RegisterInferenceServiceHandlerClient(ctx, a.mux, inferencev1.NewInferenceServiceClient(keyed{a.deps.Inference})),
+		knowledgegw.RegisterBankServiceHandlerClient(ctx, a.mux, knowledgev1.NewBankServiceClient(keyed{a.deps.Knowledge})),
+		knowledgegw.RegisterDocumentServiceHandlerClient(ctx, a.mux, knowledgev1.NewDocumentServiceClient(keyed{a.deps.Knowledge})),
+		knowledgegw.RegisterSearchServiceHandlerClient(ctx, a.mux, knowledgev1.NewSearchServiceClient(keyed{a.deps.Knowledge})),
 	)
 	if err != nil {
 		return fmt.Errorf("register REST handlers: %w", err)
@@ -141,6 +148,20 @@ func (a *API) Handle(method, pattern string, h func(w http.ResponseWriter, r *ht
 		return fmt.Errorf("handle %s %s: %w", method, pattern, err)
 	}
 	return nil
+}
+
+// HandleForm adds a handler for those requests to a path of an RPC whose body is a form with files; others go to the RPC. The handler checks
+// the request itself.
+func (a *API) HandleForm(method, pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) {
+	a.forms[method+" "+pattern] = h
+}
+
+// form returns the handler of a request whose body is a form, nil for others.
+func (a *API) form(r *http.Request, pattern string) func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
+		return nil
+	}
+	return a.forms[r.Method+" "+pattern]
 }
 
 // IsStream reports whether a path is that of a stream.
