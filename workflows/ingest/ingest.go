@@ -51,7 +51,7 @@ type Activities struct {
 // lost worker is detected and a cancel is delivered. When the worker stops, the call ends after the drain time, and another worker
 // repeats it.
 func (a *Activities) IngestVersion(ctx context.Context, in contract.IngestInput) (contract.IngestResult, error) {
-	if id := activity.GetInfo(ctx).WorkflowExecution.ID; id != in.WorkflowID() {
+	if id := activity.GetInfo(ctx).WorkflowExecution.ID; id != in.Version {
 		return contract.IngestResult{}, temporal.NewNonRetryableApplicationError(
 			"workflow "+id+" is not of version "+in.Version, typeForeign, nil)
 	}

@@ -85,8 +85,8 @@ func environment(t *testing.T, id string, k *knowledge) *testsuite.TestWorkflowE
 
 func TestIngestRepeatsTheCallUntilThereIsAnOutcome(t *testing.T) {
 	k := &knowledge{failures: 3}
-	env := environment(t, "ver_1-2", k)
-	env.ExecuteWorkflow(contract.IngestWorkflow, contract.IngestInput{Tenant: "default", Version: "ver_1", Retry: 2})
+	env := environment(t, "ver_1", k)
+	env.ExecuteWorkflow(contract.IngestWorkflow, contract.IngestInput{Tenant: "default", Version: "ver_1"})
 	var out contract.IngestResult
 	if err := env.GetWorkflowResult(&out); err != nil || out.Outcome != "ready" {
 		t.Errorf("result %v, %v", out, err)
@@ -187,7 +187,7 @@ func work(t *testing.T, c client.Client, k *knowledge) (stop func()) {
 func start(t *testing.T, c client.Client, version string) client.WorkflowRun {
 	t.Helper()
 	in := contract.IngestInput{Tenant: "default", Version: version}
-	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: in.WorkflowID(), TaskQueue: contract.TaskQueue},
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: version, TaskQueue: contract.TaskQueue},
 		contract.IngestWorkflow, in)
 	if err != nil {
 		t.Fatal(err)
