@@ -46,7 +46,7 @@ var homes = map[string][]string{
 	"github.com/openai/openai-go":            {"services/inference/provider"},
 	"github.com/anthropics/anthropic-sdk-go": {"services/inference/provider"},
 	"github.com/aws":                         {"services/inference/provider"},
-	"go.temporal.io":                         {"services/sessions/dispatch", "services/registry/workflow", "workflows"},
+	"go.temporal.io":                         {"services/sessions/dispatch", "services/knowledge/dispatch", "services/registry/workflow", "workflows"},
 	"github.com/nats-io":                     {"libs/bus"},
 	"github.com/zitadel":                     {"internal/issuer"},
 	"github.com/tink-crypto/tink-go":         {"libs/keyset"},
