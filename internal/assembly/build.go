@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/vault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	policyeventsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policyevents/v1"
@@ -28,6 +29,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/knowledge"
+	ingestion "github.com/windlass-dev/windlass/services/knowledge/dispatch"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
@@ -160,7 +162,13 @@ func (p *Process) buildKnowledge() error {
 	if err != nil {
 		return err
 	}
-	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Log: p.log})
+	engine, err := ingestion.New(p.temporal)
+	if err != nil {
+		return err
+	}
+	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
+		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine, Log: p.log,
+	})
 	if err != nil {
 		return err
 	}
@@ -245,6 +253,10 @@ func (p *Process) buildWorker() error {
 	if err != nil {
 		return err
 	}
+	knowledgeConn, err := p.dial(Knowledge, as)
+	if err != nil {
+		return err
+	}
 	hosts, err := executor.New(p.cfg.Worker.Executors, executor.Deps{
 		Egress: p.egress, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 	})
@@ -257,6 +269,7 @@ func (p *Process) buildWorker() error {
 		Tools:     registryv1.NewToolExecutionServiceClient(registryConn),
 		Inference: inferencev1.NewInferenceServiceClient(inferenceConn),
 		Shields:   policyv1.NewPolicyServiceClient(policyConn),
+		Ingestion: knowledgev1.NewIngestionServiceClient(knowledgeConn),
 	})
 	if err != nil {
 		return err

@@ -91,6 +91,7 @@ func callers() map[string][]string {
 		"windlass.registry.v1.EventLogService":      {Sessions},
 		"windlass.policyevents.v1.EventLogService":  {Sessions},
 		"windlass.execution.v1.ExecutionService":    {Worker, Policy},
+		"windlass.knowledge.v1.IngestionService":    {Worker},
 		"windlass.sessions.v1.AgentService":         {Gateway, Registry},
 		"windlass.sessions.v1.SessionService":       {Gateway, Registry},
 		"windlass.sessions.v1.ArtifactService":      {Gateway, Registry},

@@ -17,12 +17,12 @@ import (
 // ingestion implements IngestionService.
 type ingestion struct {
 	knowledgev1.UnimplementedIngestionServiceServer
-	ingest *ingest.Service
+	ingestions *ingest.Service
 }
 
 // IngestVersion implements IngestionService.
 func (s *ingestion) IngestVersion(ctx context.Context, req *knowledgev1.IngestVersionRequest) (*knowledgev1.IngestVersionResponse, error) {
-	outcome, err := s.ingest.Ingest(ctx, req.GetTenant(), req.GetVersion())
+	outcome, err := s.ingestions.Ingest(ctx, req.GetTenant(), req.GetVersion())
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (s *documents) RetryDocument(ctx context.Context, req *knowledgev1.RetryDoc
 	if err != nil {
 		return nil, err
 	}
-	d, err = s.ingest.Retry(ctx, d.Tenant, d.Bank, d.ID, ids.New(ids.Version))
+	d, err = s.ingestions.Retry(ctx, d.Tenant, d.Bank, d.ID, ids.New(ids.Version))
 	return changed(d, err, req.GetDocumentId(), "only documents that are failed or cancelled can be retried")
 }
 
@@ -45,7 +45,7 @@ func (s *documents) CancelDocument(ctx context.Context, req *knowledgev1.CancelD
 	if err != nil {
 		return nil, err
 	}
-	d, err = s.ingest.Cancel(ctx, d.Tenant, d.Bank, d.ID)
+	d, err = s.ingestions.Cancel(ctx, d.Tenant, d.Bank, d.ID)
 	return changed(d, err, req.GetDocumentId(), "only documents that are queued or ingesting can be cancelled")
 }
 

@@ -222,7 +222,7 @@ func (k *kit) run() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		k.Run(ctx)
+		k.Service.Run(ctx)
 	}()
 	k.Cleanup(func() {
 		cancel()
