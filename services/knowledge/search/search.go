@@ -65,7 +65,10 @@ type Query struct {
 
 // Result is a passage that was found.
 type Result struct {
+	// Passage is the chunk that was found. Start and End are those of Text, which has neighbours of a short chunk as well.
 	store.Passage
+	// Text is the version's text from Start to End.
+	Text string
 	// Bank is the id of its bank.
 	Bank string
 	// Score is how well it fits: higher is better.
@@ -158,30 +161,3 @@ func finders(words []string, s rank.Statistics) []store.Word {
 	return out
 }
 
-// read returns the first results of what was found with their texts, without those that nearly repeat a better one.
-func read(ctx context.Context, snapshot store.Snapshot, tenant string, found []scored, limit int) ([]Result, error) {
-	var results []Result
-	var kept []shape
-	for len(found) > 0 && len(results) < limit {
-		group := found[:min(len(found), limit)]
-		found = found[len(group):]
-		ids := make([]int64, len(group))
-		for i, f := range group {
-			ids[i] = f.id
-		}
-		passages, err := snapshot.Passages(ctx, tenant, ids)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range group {
-			passage, ok := passages[f.id]
-			sh := shapeOf(passage.Text)
-			if !ok || len(results) == limit || slices.ContainsFunc(kept, sh.repeats) {
-				continue
-			}
-			kept = append(kept, sh)
-			results = append(results, Result{Passage: passage, Bank: f.bank, Score: f.score})
-		}
-	}
-	return results, nil
-}

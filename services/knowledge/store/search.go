@@ -156,16 +156,15 @@ func countWords(words string, counted []string) map[string]int {
 	return counts
 }
 
-// Passage is a chunk as searches return it.
+// Passage is a chunk that was found.
 type Passage struct {
-	// ID identifies the chunk in the database.
-	ID int64
+	// ID identifies the chunk in the database; Ordinal says which one of the document it is, from 0.
+	ID      int64
+	Ordinal int
 	// Document and DocumentName say whose it is, Version whose text.
 	Document, DocumentName, Version string
-	// Start and End are the first byte of the passage in the version's text, and the one after the last.
+	// Start and End are its first byte in the version's text, and the one after the last.
 	Start, End int64
-	// Text is the text from Start to End.
-	Text string
 	// Heading has the headings over it, the outermost first.
 	Heading []string
 	// Page is where it begins, from 1; 0 = the document has no pages.
@@ -177,14 +176,13 @@ func (s Snapshot) Passages(ctx context.Context, tenant string, ids []int64) (map
 	passages := make(map[int64]Passage, len(ids))
 	scan := func(row sqldb.Scanner) (struct{}, error) {
 		var p Passage
-		var heading, text []byte
-		if err := row.Scan(&p.ID, &p.Document, &p.DocumentName, &p.Version, &p.Start, &p.End, &p.Page, &heading, &text); err != nil {
+		var heading []byte
+		if err := row.Scan(&p.ID, &p.Ordinal, &p.Document, &p.DocumentName, &p.Version, &p.Start, &p.End, &p.Page, &heading); err != nil {
 			return struct{}{}, err
 		}
 		if err := json.Unmarshal(heading, &p.Heading); err != nil {
 			return struct{}{}, fmt.Errorf("decode heading of chunk %d: %w", p.ID, err)
 		}
-		p.Text = string(text)
 		passages[p.ID] = p
 		return struct{}{}, nil
 	}
@@ -193,11 +191,35 @@ func (s Snapshot) Passages(ctx context.Context, tenant string, ids []int64) (map
 		for _, id := range ids {
 			args = append(args, id)
 		}
-		_, err := sqldb.All(ctx, s.q, scan, `SELECT c.id, c.document, d.name, c.version, c.start_byte, c.end_byte, c.page, c.heading,
-			substr(v.text, CAST(c.start_byte + 1 AS INTEGER), CAST(c.end_byte - c.start_byte AS INTEGER))
+		_, err := sqldb.All(ctx, s.q, scan, `SELECT c.id, c.ordinal, c.document, d.name, c.version, c.start_byte, c.end_byte, c.page, c.heading
 			FROM chunks c JOIN documents d ON d.tenant = c.tenant AND d.id = c.document
-			JOIN document_versions v ON v.tenant = c.tenant AND v.id = c.version
 			WHERE c.tenant = $1 AND c.id IN (`+sqldb.Placeholders(2, len(ids))+`)`, args...)
 		return err
 	})
+}
+
+// Span is a range of a version's text.
+type Span struct {
+	// Ordinal says which chunk of the document it is.
+	Ordinal int
+	// Start and End are its first byte, and the one after the last.
+	Start, End int64
+}
+
+// Around returns a chunk with up to distance chunks before and after it, in their order.
+func (s Snapshot) Around(ctx context.Context, tenant string, p Passage, distance int) ([]Span, error) {
+	scan := func(row sqldb.Scanner) (out Span, err error) {
+		err = row.Scan(&out.Ordinal, &out.Start, &out.End)
+		return out, err
+	}
+	return sqldb.All(ctx, s.q, scan, `SELECT ordinal, start_byte, end_byte FROM chunks
+		WHERE tenant = $1 AND document = $2 AND ordinal >= $3 AND ordinal <= $4 ORDER BY ordinal`, tenant, p.Document, p.Ordinal-distance,
+		p.Ordinal+distance)
+}
+
+// Text returns a range of a version's text; ErrNotFound.
+func (s Snapshot) Text(ctx context.Context, tenant, version string, start, end int64) (string, error) {
+	text, err := sqldb.One(ctx, s.q, sqldb.Column[[]byte], `SELECT substr(text, CAST($3 AS INTEGER), CAST($4 AS INTEGER)) FROM document_versions
+		WHERE tenant = $1 AND id = $2`, tenant, version, start+1, end-start)
+	return string(text), err
 }
