@@ -98,6 +98,8 @@ func (b *builder) operation(method string, op object) object {
 		params = nil
 	case "readFile":
 		params = fileContent(out, params)
+	case "createUpload", "deleteUpload":
+		params = resumable(out, id, params)
 	}
 	if len(params) > 0 {
 		out["parameters"] = params

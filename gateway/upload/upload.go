@@ -53,8 +53,13 @@ func (f *Files) Create(w http.ResponseWriter, r *http.Request, _ map[string]stri
 		problem.Write(w, r, err)
 		return
 	}
+	writeCreated(w, r, created.GetId(), body)
+}
+
+// writeCreated answers a request that has created something below its path, as JSON.
+func writeCreated(w http.ResponseWriter, r *http.Request, id string, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Location", r.URL.Path+"/"+url.PathEscape(created.GetId()))
+	w.Header().Set("Location", r.URL.Path+"/"+url.PathEscape(id))
 	w.WriteHeader(http.StatusCreated)
 	_, _ = w.Write(append(body, '\n')) //nolint:gosec // JSON, and typed as such
 }

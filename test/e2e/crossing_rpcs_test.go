@@ -50,6 +50,7 @@ const (
 	ofWebhook  = `{"webhook_id":"{webhook}"}`
 	ofSource   = `{"source_id":"{source}"}`
 	ofFile     = `{"file_id":"{file}"}`
+	ofUpload   = `{"upload_id":"{upload}"}`
 	ofCall     = `{"turn_id":"{turn}","message_id":"msg_1","call_id":"call_1"}`
 	ofStep     = `{"turn_id":"{waiting}","step":"infer-1","fence":1,`
 	anAcme     = `"principal":{"tenant":"acme","subject":"dev:carol","kind":"PRINCIPAL_KIND_USER","roles":["admin"]}`
@@ -94,6 +95,10 @@ var reaches = map[string]reach{
 	"FileService.GetFile":           ofOwner(ofFile),
 	"FileService.ReadFile":          ofOwner(ofFile),
 	"FileService.DeleteFile":        ofOwner(ofFile),
+	"FileService.CreateUpload":      not(creates),
+	"FileService.AppendUpload":      ofOwner(`{"position":` + ofUpload + `}`),
+	"FileService.GetUpload":         ofOwner(ofUpload),
+	"FileService.DeleteUpload":      ofOwner(ofUpload),
 
 	"BudgetService.CreateBudget": not(creates), "BudgetService.ListBudgets": empty(`{}`),
 	"BudgetService.GetBudget":    missing(`{"budget_id":"{budget}"}`),

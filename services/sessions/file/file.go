@@ -114,11 +114,21 @@ func (s *Service) Upload(ctx context.Context, spec Spec, next func() ([]byte, er
 		return err
 	})
 	if err == nil && !fits {
-		err = fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_QUOTA_EXCEEDED,
-			"with this file, your files would have more than %d bytes together", s.cfg.MaxBytesPerUser).
-			Hint("Delete files that you need no longer.")
+		err = s.errNoRoom()
 	}
 	return f, err
+}
+
+func (s *Service) errNoRoom() error {
+	return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_QUOTA_EXCEEDED,
+		"with this file, your files would have more than %d bytes together", s.cfg.MaxBytesPerUser).
+		Hint("Delete files that you need no longer.")
+}
+
+func (s *Service) errTooLarge() error {
+	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the file has more than %d bytes", s.cfg.MaxBytes)
+	e.Fields = []fault.Field{{Path: "file", Message: fmt.Sprintf("at most %d bytes", s.cfg.MaxBytes)}}
+	return e.Hint("Send a smaller file, or raise sessions.files.max_bytes.")
 }
 
 // begin admits an upload of the caller, and waits until the process takes it. The returned function ends it.
@@ -189,9 +199,7 @@ func (s *Service) receive(next func() ([]byte, error)) ([]byte, error) {
 		case len(piece) == 0:
 			return data, nil
 		case len(data)+len(piece) > int(s.cfg.MaxBytes):
-			e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the file has more than %d bytes", s.cfg.MaxBytes)
-			e.Fields = []fault.Field{{Path: "file", Message: fmt.Sprintf("at most %d bytes", s.cfg.MaxBytes)}}
-			return nil, e.Hint("Send a smaller file, or raise sessions.files.max_bytes.")
+			return nil, s.errTooLarge()
 		}
 		data = append(data, piece...)
 	}
