@@ -52,6 +52,7 @@ const (
 	ofFile     = `{"file_id":"{file}"}`
 	ofBank     = `{"bank_id":"{bank}"}`
 	ofDocument = `{"bank_id":"{bank}","document_id":"{document}"}`
+	ofUpload   = `{"upload_id":"{upload}"}`
 	ofCall     = `{"turn_id":"{turn}","message_id":"msg_1","call_id":"call_1"}`
 	ofStep     = `{"turn_id":"{waiting}","step":"infer-1","fence":1,`
 	anAcme     = `"principal":{"tenant":"acme","subject":"dev:carol","kind":"PRINCIPAL_KIND_USER","roles":["admin"]}`
@@ -96,6 +97,10 @@ var reaches = map[string]reach{
 	"FileService.GetFile":           ofOwner(ofFile),
 	"FileService.ReadFile":          ofOwner(ofFile),
 	"FileService.DeleteFile":        ofOwner(ofFile),
+	"FileService.CreateUpload":      not(creates),
+	"FileService.AppendUpload":      ofOwner(`{"position":` + ofUpload + `}`),
+	"FileService.GetUpload":         ofOwner(ofUpload),
+	"FileService.DeleteUpload":      ofOwner(ofUpload),
 
 	"BankService.CreateBank": not(creates), "BankService.ListBanks": empty(`{}`),
 	"BankService.GetBank": missing(ofBank), "BankService.DeleteBank": missing(ofBank),
