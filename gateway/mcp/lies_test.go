@@ -96,9 +96,6 @@ func listen(t *testing.T, r services) string {
 	return s.URL
 }
 
-// noSuch is what the registry answers for what it does not have.
-func noSuch(message string) error { return status.Error(codes.NotFound, message) }
-
 // serve returns a function that makes a request, in a session or outside, and returns the answer.
 func serve(t *testing.T, r services) func(path, body string) map[string]any {
 	t.Helper()

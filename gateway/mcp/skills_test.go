@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/fault"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -22,7 +23,9 @@ type skillRegistry struct {
 }
 
 func (r *skillRegistry) ListServers(context.Context, *registryv1.ListServersRequest) (*registryv1.ListServersResponse, error) {
-	return &registryv1.ListServersResponse{Servers: []*registryv1.MCPServer{{Source: "handbook", Skills: true}, {Source: "shop", Prompts: true}}}, nil
+	return &registryv1.ListServersResponse{Servers: []*registryv1.MCPServer{
+		{Source: "handbook", Skills: true}, {Source: "shop", Prompts: true},
+	}}, nil
 }
 
 func (r *skillRegistry) ListTools(_ context.Context, req *registryv1.ListToolsRequest) (*registryv1.ListToolsResponse, error) {
@@ -36,7 +39,7 @@ func (r *skillRegistry) ListTools(_ context.Context, req *registryv1.ListToolsRe
 }
 
 func (r *skillRegistry) ForwardRequest(context.Context, *registryv1.ForwardRequestRequest) (*registryv1.ForwardRequestResponse, error) {
-	return nil, noSuch("there is no MCP source")
+	return nil, fault.Status(fault.NotFound("there is no MCP source")).Err()
 }
 
 func (r *skillRegistry) RunTool(req *registryv1.RunToolRequest, stream grpc.ServerStreamingServer[registryv1.RunToolResponse]) error {
@@ -79,11 +82,13 @@ func TestSkillsAreResources(t *testing.T) {
 			if err != nil || len(list.Resources) != 1 {
 				t.Fatalf("listed %+v, %v", list, err)
 			}
-			if got := list.Resources[0]; got.URI != "skill://handbook/notes/SKILL.md" || got.Description != "Writes notes." || got.MIMEType != "text/markdown" {
+			if got := list.Resources[0]; got.URI != "skill://handbook/notes/SKILL.md" || got.Description != "Writes notes." ||
+				got.MIMEType != "text/markdown" {
 				t.Errorf("listed %+v", got)
 			}
 			templates, err := c.ListResourceTemplates(t.Context(), mcp.ListResourceTemplatesRequest{})
-			if err != nil || len(templates.ResourceTemplates) != 1 || templates.ResourceTemplates[0].URITemplate.Raw() != "skill://handbook/{skill}/{+file}" {
+			if err != nil || len(templates.ResourceTemplates) != 1 ||
+				templates.ResourceTemplates[0].URITemplate.Raw() != "skill://handbook/{skill}/{+file}" {
 				t.Errorf("templates %+v, %v", templates, err)
 			}
 			for uri, want := range map[string]string{

@@ -40,7 +40,8 @@ func TestATurnLoadsASkill(t *testing.T) {
 	t.Parallel()
 	c := harness.Up(t, t.TempDir(), nil).Client
 	source := c.Must("POST", "/v1/sources", harness.JSON{"name": "handbook", "kind": "skills", "archive": skills(t)})
-	if source.Str("state") != "ready" || fmt.Sprint(source["tool_count"]) != "2" || !strings.Contains(fmt.Sprint(source["warnings"]), "needs code") {
+	if source.Str("state") != "ready" || fmt.Sprint(source["tool_count"]) != "2" ||
+		!strings.Contains(fmt.Sprint(source["warnings"]), "needs code") {
 		t.Fatalf("source = %v", source)
 	}
 	c.Must("POST", "/v1/agents", harness.JSON{"id": "editor", "model": "builtin/scripted", "tools": []string{"handbook__*"}})
@@ -54,12 +55,15 @@ func TestATurnLoadsASkill(t *testing.T) {
 			t.Errorf("%s: %v", call, end)
 		}
 	}
-	rpc := func(method, params string) string {
+	rpc := func(method, uri string) string {
 		t.Helper()
-		return fmt.Sprint(c.Must("POST", "/mcp", harness.JSON{"jsonrpc": "2.0", "id": 1, "method": method, "params": harness.JSON{"uri": params}}))
+		return fmt.Sprint(c.Must("POST", "/mcp", harness.JSON{"jsonrpc": "2.0", "id": 1, "method": method, "params": harness.JSON{"uri": uri}}))
 	}
-	if got := rpc("resources/list", ""); !strings.Contains(got, "skill://handbook/notes/SKILL.md") || !strings.Contains(got, "skill://handbook/forms/SKILL.md") {
-		t.Errorf("resources: %s", got)
+	listed := rpc("resources/list", "")
+	for _, name := range []string{"notes", "forms"} {
+		if !strings.Contains(listed, "skill://handbook/"+name+"/SKILL.md") {
+			t.Errorf("resources: %s", listed)
+		}
 	}
 	for uri, want := range map[string]string{
 		"skill://handbook/notes/references/tone.md": "Be short.", "skill://handbook/forms/SKILL.md": "needs to run code",

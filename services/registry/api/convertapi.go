@@ -12,7 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// binaries are the fields with bytes that describe a source, each with the one kind that has it. They are stored in the place of a document.
+// binaries are the fields with bytes that describe a source, each with the one kind that has it. They are stored in the place of a
+// document.
 var binaries = []struct {
 	field, kind string
 	get         func(*registryv1.Source) []byte

@@ -22,22 +22,27 @@ func (d driver) folder(ctx context.Context, t *tree, dir string) error {
 		if err != nil || !filepath.IsLocal(within) {
 			continue
 		}
-		top, err := os.OpenRoot(allowed)
-		if err != nil {
-			return unreadable(err)
-		}
-		defer top.Close()
-		root, err := top.OpenRoot(within) // links that leave the allowed folder are refused
-		if err != nil {
-			return unreadable(err)
-		}
-		defer root.Close()
-		return walk(ctx, t, root, ".")
+		return walkBelow(ctx, t, allowed, within)
 	}
 	if len(d.dirs) == 0 {
 		return wrong("no source may name a folder (registry.skills.dirs is empty): upload an archive instead")
 	}
 	return wrong("the folder %q is not below one that sources may name (registry.skills.dirs)", dir)
+}
+
+// walkBelow reads a folder below an allowed one, which links must not leave.
+func walkBelow(ctx context.Context, t *tree, allowed, within string) error {
+	top, err := os.OpenRoot(allowed)
+	if err != nil {
+		return unreadable(err)
+	}
+	defer top.Close()
+	root, err := top.OpenRoot(within)
+	if err != nil {
+		return unreadable(err)
+	}
+	defer root.Close()
+	return walk(ctx, t, root, ".")
 }
 
 // unreadable is the error of a folder that may be there later.
@@ -104,13 +109,13 @@ func open(t *tree, root *os.Root, name string) error {
 	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		t.odd[name] = "it cannot be read"
-		return nil //nolint:nilerr // the skill around it is left out
+		return nil // the skill around it is left out
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		t.odd[name] = "it is no regular file"
-		return nil //nolint:nilerr // the skill around it is left out
+		return nil // the skill around it is left out
 	}
 	return t.add(name, info.Mode()&0o111 != 0, f)
 }

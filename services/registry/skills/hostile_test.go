@@ -82,7 +82,9 @@ func TestHostileArchives(t *testing.T) {
 		{name: "a long path", refused: "longer than 255", entries: []tarEntry{good(), text("good/"+strings.Repeat("n", 300), "x")}},
 		{name: "deep folders", refused: "folders deep", entries: []tarEntry{good(), text(strings.Repeat("d/", 20)+"SKILL.md", "x")}},
 		{name: "a file twice", refused: "is there twice", entries: []tarEntry{good(), good()}},
-		{name: "10,000 files", refused: "more than 4096 files", entries: many(10_000, func(i int) tarEntry { return text(fmt.Sprint("f", i), "") })},
+		{name: "10,000 files", refused: "more than 4096 files", entries: many(10_000, func(i int) tarEntry {
+			return text(fmt.Sprint("f", i), "")
+		})},
 		{name: "501 skills", refused: "more than 500 skills", entries: many(500, func(i int) tarEntry {
 			return text(fmt.Sprintf("s%d/SKILL.md", i), front(fmt.Sprint("s", i), "x", ""))
 		})},
@@ -184,7 +186,7 @@ func TestHostileFrontMatter(t *testing.T) {
 		"aliases of aliases":         {"---\n" + bomb + "---\n", "anchors or aliases"},
 		"one alias":                  {front("bad", "&d x", "license: *d\n"), "anchors or aliases"},
 		"deep":                       {front("bad", "x", "metadata: "+strings.Repeat("[", 7000)+strings.Repeat("]", 7000)+"\n"), "values"},
-		"many fields":                {front("bad", "x", strings.Repeat("metadata:\n", 1)+strings.Repeat("  - a\n", 1500)), "more than 1000 values"},
+		"many fields":                {front("bad", "x", "metadata:\n"+strings.Repeat("  - a\n", 1500)), "more than 1000 values"},
 		"large":                      {front("bad", "x", "more: "+strings.Repeat("x", 20_000)+"\n"), "larger than 16384 bytes"},
 		"not UTF-8":                  {front("bad", "\xff", ""), "it is binary"},
 		"NUL":                        {front("bad", "x\x00", ""), "it is binary"},

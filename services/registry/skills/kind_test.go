@@ -229,7 +229,8 @@ func TestLoad(t *testing.T) {
 		not               string
 	}{
 		{"the instructions", "notes", "", false, []string{
-			"# notes\n\nDo it well.", "License: MIT", "- references/tone.md (10 bytes)", "- assets/logo.png (cannot be loaded: it is binary, 9 bytes)",
+			"# notes\n\nDo it well.", "License: MIT", "- references/tone.md (10 bytes)",
+			"- assets/logo.png (cannot be loaded: it is binary, 9 bytes)",
 			"- big.txt (cannot be loaded: it has 300000 bytes, and the limit is 262144)",
 		}, "description:"},
 		{"a file", "notes", "references/tone.md", false, []string{"Be short.\n"}, "notes"},

@@ -179,7 +179,10 @@ func (f file) isScript() bool {
 
 // isProgram reports whether a file begins as scripts and compiled programs do.
 func isProgram(head []byte) bool {
-	return slices.ContainsFunc([]string{"#!", "\x7fELF", "MZ\x90", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe", "\x00asm"}, func(magic string) bool {
-		return bytes.HasPrefix(head, []byte(magic))
-	})
+	for _, magic := range []string{"#!", "\x7fELF", "MZ\x90", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe", "\x00asm"} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return true
+		}
+	}
+	return false
 }
