@@ -160,7 +160,9 @@ func openKinds(cfg Config, st store.Store, deps Deps) kinds.Deps {
 			Timeout: cfg.DiscoverTimeout,
 		}, deps.Egress),
 	}
-	return kinds.Deps{Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls, Builtin: builtin.New(deps.DB.Now, deps.Artifacts)}
+	return kinds.Deps{
+		Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls, Builtin: builtin.New(deps.DB.Now, deps.Artifacts), SkillDirs: cfg.Skills.Dirs,
+	}
 }
 
 // openLog returns the log of domain events.
