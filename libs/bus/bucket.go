@@ -117,8 +117,8 @@ func (k *Bucket) Start(key string, data []byte) (wait func(context.Context) (uin
 	}
 }
 
-// Replace sets the value of a key if its revision is still the given one, where 0 means that the key has no value. It reports whether it did;
-// of several processes that replace the same revision, one does. Errors: ErrUnavailable; the value may be set all the same.
+// Replace sets the value of a key if its revision is still the given one, where 0 means that the key has no value. It reports whether it
+// did; of several processes that replace the same revision, one does. Errors: ErrUnavailable; the value may be set all the same.
 func (k *Bucket) Replace(ctx context.Context, key string, data []byte, revision uint64) (bool, error) {
 	k.keys.add(key)
 	m := nats.NewMsg(k.prefix + key)
@@ -136,7 +136,8 @@ func (k *Bucket) Replace(ctx context.Context, key string, data []byte, revision 
 	return true, nil
 }
 
-// Keys returns the keys that match a pattern with * and >, in no order. It is meant for patterns that few keys match. Errors: ErrUnavailable.
+// Keys returns the keys that match a pattern with * and >, in no order. It is meant for patterns that few keys match. Errors:
+// ErrUnavailable.
 func (k *Bucket) Keys(ctx context.Context, pattern string) ([]string, error) {
 	info, err := k.stream.Info(ctx, jetstream.WithSubjectFilter(k.prefix+pattern))
 	if err != nil {

@@ -183,7 +183,8 @@ func TestBucketAway(t *testing.T) {
 	_, keysErr := k.Keys(t.Context(), "*")
 	_, replaceErr := k.Replace(t.Context(), "a", nil, 0)
 	for what, err := range map[string]error{
-		"Get": getErr, "Put": putErr, "Size": sizeErr, "Count": countErr, "Keys": keysErr, "Replace": replaceErr, "Delete": k.Delete(t.Context(), ">"),
+		"Get": getErr, "Put": putErr, "Size": sizeErr, "Count": countErr, "Keys": keysErr, "Replace": replaceErr,
+		"Delete": k.Delete(t.Context(), ">"),
 	} {
 		if !errors.Is(err, bus.ErrClosed) && !errors.Is(err, bus.ErrUnavailable) {
 			t.Errorf("%s: %v", what, err)

@@ -33,8 +33,8 @@ func health() command.Noun {
 func healthCommand(r *command.Runner) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "health", Short: "List the models and keys that failed lately", Args: cobra.NoArgs,
-		Long: "List the models and keys that failed lately: failing ones are called, cooling ones are called again by one call first, and refused\n" +
-			"ones are not called before they are changed or reset. All others are healthy. Replicas share the list.",
+		Long: "List the models and keys that failed lately: failing ones are called, cooling ones are called again by one call first, and\n" +
+			"refused ones are not called before they are changed or reset. All others are healthy. Replicas share the list.",
 		RunE: r.Run(func(c *command.Call) error {
 			return health().ListAt(c, &inferencev1.ListModelHealthRequest{}, nil, command.DefaultLimit)
 		}),

@@ -19,8 +19,8 @@ import (
 func tryCommand(r *command.Runner) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "try MODEL [--check NAME]", Short: "Make small calls of a model and say which features it honours", Args: cobra.ExactArgs(1),
-		Long: "Make small calls of a configured model and say which features it honours, which are refused by name, and which are broken: the model\n" +
-			"did something else, or the call failed. The calls cost tokens.\n\nChecks: " + strings.Join(trial.Names(), ", ") + ".",
+		Long: "Make small calls of a configured model and say which features it honours, which are refused by name, and which are\n" +
+			"broken: the model did something else, or the call failed. The calls cost tokens.\n\nChecks: " + strings.Join(trial.Names(), ", ") + ".",
 		Example: "  windlass model try openai/gpt-5.4-mini\n  windlass model try ollama/qwen3 --check tool_call --check image -o json",
 		RunE:    r.Run(try),
 	}

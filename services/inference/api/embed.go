@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/modelcall"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/retrieval"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -93,9 +94,9 @@ func (s *server) Embed(ctx context.Context, req *inferencev1.EmbedRequest) (*inf
 
 // embed adds the vectors of one batch, which have the length of those before.
 func (c *call) embed(ctx context.Context, req *inferencev1.EmbedRequest, texts []string, out *inferencev1.EmbedResponse) error {
-	var got provider.Embedded
+	var got retrieval.Embedded
 	err := c.do(ctx, func(ctx context.Context, m catalog.Model, key secret.Value) (report modelcall.Report, err error) {
-		got, report, err = c.server.Calls.Embed(ctx, m, provider.EmbedRequest{
+		got, report, err = c.server.Calls.Embed(ctx, m, retrieval.EmbedRequest{
 			Texts: texts, Dimensions: int(req.GetDimensions()),
 			Query:    req.GetPurpose() == inferencev1.EmbedPurpose_EMBED_PURPOSE_QUERY,
 			Document: req.GetPurpose() == inferencev1.EmbedPurpose_EMBED_PURPOSE_DOCUMENT,
@@ -136,9 +137,9 @@ func (s *server) Rerank(ctx context.Context, req *inferencev1.RerankRequest) (*i
 	if top == 0 || top > len(req.GetDocuments()) {
 		top = len(req.GetDocuments())
 	}
-	var got provider.Reranked
+	var got retrieval.Reranked
 	err = c.do(ctx, func(ctx context.Context, m catalog.Model, key secret.Value) (report modelcall.Report, err error) {
-		got, report, err = s.Calls.Rerank(ctx, m, provider.RerankRequest{
+		got, report, err = s.Calls.Rerank(ctx, m, retrieval.RerankRequest{
 			Query: req.GetQuery(), Documents: req.GetDocuments(), Top: top,
 		}, key, c.turnID)
 		return report, err

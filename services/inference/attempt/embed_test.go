@@ -25,7 +25,9 @@ func embeds(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"data":[{"index":0,"embedding":[1,2]}]}`))
 }
 
-func embedding(t *testing.T, answers map[string]http.HandlerFunc, change ...func(*inference.Deps)) (*keyed, inferencev1.InferenceServiceClient) {
+func embedding(
+	t *testing.T, answers map[string]http.HandlerFunc, change ...func(*inference.Deps),
+) (*keyed, inferencev1.InferenceServiceClient) {
 	t.Helper()
 	k := &keyed{calls: map[string]int{}, answers: answers}
 	s := httptest.NewServer(http.HandlerFunc(k.serve))
@@ -63,7 +65,8 @@ func TestWithoutAHealthyKeyEmbeddingsFail(t *testing.T) {
 	_, client := embedding(t, map[string]http.HandlerFunc{"secret-1": refuses(401, "revoked"), "secret-2": refuses(401, "revoked")})
 	for range 2 {
 		_, err := client.Embed(t.Context(), one)
-		if f := fault.From(err); fault.CodeOf(err) != "model_rejected" || !strings.Contains(f.Message, "k1") || !strings.Contains(f.Message, "k2") {
+		text := fault.From(err).Message
+		if fault.CodeOf(err) != "model_rejected" || !strings.Contains(text, "k1") || !strings.Contains(text, "k2") {
 			t.Error(err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/parts"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/retrieval"
 )
 
 // errLate is why the context of a request without a stream ends.
@@ -23,7 +24,7 @@ var errLate = errors.New("no answer in time")
 
 // Batches splits texts into those of one request each, in order.
 func (c *Caller) Batches(m catalog.Model, texts []string) ([][]string, error) {
-	p, ok := m.Provider.Provider.(provider.Embedder)
+	p, ok := m.Provider.Provider.(retrieval.Embedder)
 	if !ok {
 		return nil, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "the provider %q of kind %s has no embeddings",
 			m.Provider.Name, m.Provider.Kind.Name).Hint("Use a provider of kind openai, ollama, gemini or bedrock with an embedding model.")
@@ -47,9 +48,9 @@ func (c *Caller) Batches(m catalog.Model, texts []string) ([][]string, error) {
 
 // Embed makes vectors of the texts of one of the Batches. The request's model and key are set here; a zero key is the provider's own.
 func (c *Caller) Embed(
-	ctx context.Context, m catalog.Model, req provider.EmbedRequest, key secret.Value, turnID string,
-) (got provider.Embedded, report Report, err error) {
-	p, _ := m.Provider.Provider.(provider.Embedder) // Batches has checked it
+	ctx context.Context, m catalog.Model, req retrieval.EmbedRequest, key secret.Value, turnID string,
+) (got retrieval.Embedded, report Report, err error) {
+	p, _ := m.Provider.Provider.(retrieval.Embedder) // Batches has checked it
 	err = c.request(ctx, "embeddings", m, key, turnID, func(ctx context.Context, key secret.Value) (*provider.Usage, error) {
 		req.Model, req.APIKey = m.Name, key
 		if got, err = p.Embed(ctx, req); err != nil {
@@ -60,16 +61,16 @@ func (c *Caller) Embed(
 			got.Estimated = true
 		}
 		got.Usage = clamp(*got.Usage)
-		return got.Usage, provider.CheckVectors(m.Provider.Name, req, got.Vectors)
+		return got.Usage, retrieval.CheckVectors(m.Provider.Name, req, got.Vectors)
 	})
 	return got, Report{Usage: got.Usage, Rest: got.Rest}, err
 }
 
 // Rerank orders documents. The request's model and key are set here.
 func (c *Caller) Rerank(
-	ctx context.Context, m catalog.Model, req provider.RerankRequest, key secret.Value, turnID string,
-) (got provider.Reranked, report Report, err error) {
-	p, ok := m.Provider.Provider.(provider.Reranker)
+	ctx context.Context, m catalog.Model, req retrieval.RerankRequest, key secret.Value, turnID string,
+) (got retrieval.Reranked, report Report, err error) {
+	p, ok := m.Provider.Provider.(retrieval.Reranker)
 	if !ok {
 		return got, Report{Unsent: true}, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED,
 			"the provider %q of kind %s has no reranking", m.Provider.Name, m.Provider.Kind.Name).
@@ -85,7 +86,7 @@ func (c *Caller) Rerank(
 			got.Estimated = true
 		}
 		got.Usage = clamp(*got.Usage)
-		got.Ranks, err = provider.CheckRanks(m.Provider.Name, req, got.Ranks)
+		got.Ranks, err = retrieval.CheckRanks(m.Provider.Name, req, got.Ranks)
 		return got.Usage, err
 	})
 	return got, Report{Usage: got.Usage, Rest: got.Rest}, err
@@ -99,14 +100,14 @@ func (c *Caller) Count(
 	if req.Messages, _, err = c.fitter.Fit(ctx, target, req.Messages); err != nil {
 		return 0, "", Report{Unsent: true}, err
 	}
-	p, ok := m.Provider.Provider.(provider.TokenCounter)
+	p, ok := m.Provider.Provider.(retrieval.TokenCounter)
 	if !ok {
 		return estimate(req, 0).Input, "providers of kind " + m.Provider.Kind.Name + " do not count tokens", Report{}, nil
 	}
 	err = c.request(ctx, "count_tokens", m, key, req.TurnID, func(ctx context.Context, key secret.Value) (*provider.Usage, error) {
 		req.Model, req.APIKey = m.Name, key
 		n, err = p.CountTokens(ctx, req)
-		if errors.Is(err, provider.ErrNoCount) {
+		if errors.Is(err, retrieval.ErrNoCount) {
 			n, note, err = estimate(req, 0).Input, "the server of "+m.Provider.Name+" does not count tokens", nil
 		}
 		return nil, err

@@ -1,5 +1,5 @@
-// Package share shares the health of models and keys between replicas of the inference service: over the bus, and in a bucket of it for those
-// that start later. While the bus is away, each replica knows what it has seen itself.
+// Package share shares the health of models and keys between replicas of the inference service: over the bus, and in a bucket of it for
+// those that start later. While the bus is away, each replica knows what it has seen itself.
 package share
 
 import (

@@ -7,10 +7,11 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/retrieval"
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
-var _ provider.TokenCounter = (*Provider)(nil)
+var _ retrieval.TokenCounter = (*Provider)(nil)
 
 // counted is a request whose tokens are counted: what a message is generated with besides the conversation is refused there.
 type counted struct {
@@ -20,7 +21,7 @@ type counted struct {
 	Tools    []tool    `json:"tools,omitempty"`
 }
 
-// CountTokens implements provider.TokenCounter with POST v1/messages/count_tokens.
+// CountTokens implements retrieval.TokenCounter with POST v1/messages/count_tokens.
 func (p *Provider) CountTokens(ctx context.Context, req provider.Request) (int64, error) {
 	if !req.APIKey.IsZero() {
 		p = p.with(req.APIKey)
@@ -35,8 +36,8 @@ func (p *Provider) CountTokens(ctx context.Context, req provider.Request) (int64
 	var said struct {
 		Total *int64 `json:"input_tokens"`
 	}
-	if err := p.id.ReadCount(ctx, req.Model, resp, err, &said); err != nil {
+	if err := retrieval.ReadCount(ctx, p.id, req.Model, resp, err, &said); err != nil {
 		return 0, err
 	}
-	return p.id.Counted(said.Total)
+	return retrieval.Counted(p.id.Name, said.Total)
 }

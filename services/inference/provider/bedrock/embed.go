@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/retrieval"
 )
 
 // cohereTexts is the number of texts that Cohere's models take at once. Amazon's take one.
 const cohereTexts = 96
 
 var (
-	_ provider.Embedder = (*Provider)(nil)
-	_ provider.Reranker = (*Provider)(nil)
+	_ retrieval.Embedder = (*Provider)(nil)
+	_ retrieval.Reranker = (*Provider)(nil)
 )
 
 // maker returns the maker and the name of a model, without the region of an inference profile: "eu.cohere.embed-v4:0".
@@ -30,19 +31,19 @@ func maker(model string) (maker, name string) {
 	return "", model
 }
 
-// EmbedLimits implements provider.Embedder.
-func (p *Provider) EmbedLimits(model string) (provider.EmbedLimits, error) {
+// EmbedLimits implements retrieval.Embedder.
+func (p *Provider) EmbedLimits(model string) (retrieval.EmbedLimits, error) {
 	switch who, name := maker(model); {
 	case who == "amazon" && strings.HasPrefix(name, "titan-embed-text"):
-		return provider.EmbedLimits{Texts: 1}, nil
+		return retrieval.EmbedLimits{Texts: 1}, nil
 	case who == "cohere" && strings.HasPrefix(name, "embed-"):
-		return provider.EmbedLimits{Texts: cohereTexts}, nil
+		return retrieval.EmbedLimits{Texts: cohereTexts}, nil
 	}
-	return provider.EmbedLimits{}, p.client.NoVectors(model, "amazon.titan-embed-text-v2:0 or cohere.embed-v4:0")
+	return retrieval.EmbedLimits{}, retrieval.NoVectors(p.client.Name, model, "amazon.titan-embed-text-v2:0 or cohere.embed-v4:0")
 }
 
-// Embed implements provider.Embedder with InvokeModel, in the forms of Amazon's and Cohere's models.
-func (p *Provider) Embed(ctx context.Context, req provider.EmbedRequest) (provider.Embedded, error) {
+// Embed implements retrieval.Embedder with InvokeModel, in the forms of Amazon's and Cohere's models.
+func (p *Provider) Embed(ctx context.Context, req retrieval.EmbedRequest) (retrieval.Embedded, error) {
 	if who, name := maker(req.Model); who == "amazon" {
 		return p.titan(ctx, req, strings.HasPrefix(name, "titan-embed-text-v2"))
 	}
@@ -58,19 +59,19 @@ func (p *Provider) Embed(ctx context.Context, req provider.EmbedRequest) (provid
 	}
 	header, rest, err := p.invoke(ctx, req.Model, made, len(req.Texts), &said)
 	if err != nil {
-		return provider.Embedded{}, err
+		return retrieval.Embedded{}, err
 	}
 	var typed struct {
 		Float [][]float32 `json:"float"`
 	}
 	if json.Unmarshal(said.Embeddings, &typed) != nil && json.Unmarshal(said.Embeddings, &typed.Float) != nil { // older models have a list
-		return provider.Embedded{}, provider.Broken("the embeddings of %s cannot be read", p.client.Name)
+		return retrieval.Embedded{}, provider.Broken("the embeddings of %s cannot be read", p.client.Name)
 	}
-	return provider.Embedded{Vectors: typed.Float, Usage: inputOf(header), Rest: rest}, nil
+	return retrieval.Embedded{Vectors: typed.Float, Usage: inputOf(header), Rest: rest}, nil
 }
 
 // titan embeds one text with a model of Amazon's.
-func (p *Provider) titan(ctx context.Context, req provider.EmbedRequest, second bool) (provider.Embedded, error) {
+func (p *Provider) titan(ctx context.Context, req retrieval.EmbedRequest, second bool) (retrieval.Embedded, error) {
 	made := map[string]any{"inputText": req.Texts[0]}
 	if second && req.Dimensions > 0 {
 		made["dimensions"] = req.Dimensions
@@ -81,20 +82,20 @@ func (p *Provider) titan(ctx context.Context, req provider.EmbedRequest, second 
 	}
 	_, rest, err := p.invoke(ctx, req.Model, made, 1, &said)
 	if err != nil {
-		return provider.Embedded{}, err
+		return retrieval.Embedded{}, err
 	}
-	out := provider.Embedded{Vectors: [][]float32{said.Embedding}, Rest: rest}
+	out := retrieval.Embedded{Vectors: [][]float32{said.Embedding}, Rest: rest}
 	if said.Count > 0 {
 		out.Usage = &provider.Usage{Input: said.Count}
 	}
 	return out, nil
 }
 
-// Rerank implements provider.Reranker with InvokeModel.
-func (p *Provider) Rerank(ctx context.Context, req provider.RerankRequest) (provider.Reranked, error) {
+// Rerank implements retrieval.Reranker with InvokeModel.
+func (p *Provider) Rerank(ctx context.Context, req retrieval.RerankRequest) (retrieval.Reranked, error) {
 	who, name := maker(req.Model)
 	if who == "" || !strings.HasPrefix(name, "rerank-") {
-		return provider.Reranked{}, p.client.NoRanks(req.Model, "amazon.rerank-v1:0 or cohere.rerank-v3-5:0")
+		return retrieval.Reranked{}, retrieval.NoRanks(p.client.Name, req.Model, "amazon.rerank-v1:0 or cohere.rerank-v3-5:0")
 	}
 	made := map[string]any{"query": req.Query, "documents": req.Documents, "top_n": req.Top}
 	if who == "cohere" {
@@ -108,14 +109,14 @@ func (p *Provider) Rerank(ctx context.Context, req provider.RerankRequest) (prov
 	}
 	header, rest, err := p.invoke(ctx, req.Model, made, len(req.Documents), &said)
 	if err != nil {
-		return provider.Reranked{}, err
+		return retrieval.Reranked{}, err
 	}
-	out := provider.Reranked{Usage: inputOf(header), Rest: rest}
+	out := retrieval.Reranked{Usage: inputOf(header), Rest: rest}
 	for _, r := range said.Results {
 		if r.Index == nil || r.Score == nil {
 			return out, provider.Broken("%s ranks a document without its index or score", p.client.Name)
 		}
-		out.Ranks = append(out.Ranks, provider.Rank{Index: *r.Index, Score: *r.Score})
+		out.Ranks = append(out.Ranks, retrieval.Rank{Index: *r.Index, Score: *r.Score})
 	}
 	return out, nil
 }
@@ -130,7 +131,7 @@ func (p *Provider) invoke(ctx context.Context, model string, made any, items int
 	if err != nil {
 		return nil, 0, p.client.Failed(ctx, model, err)
 	}
-	rest, err := p.client.ReadVectors(ctx, resp, items, out)
+	rest, err := retrieval.ReadVectors(ctx, p.client.Identity, resp, items, out)
 	return resp.Header, rest, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/retrieval"
 	"github.com/windlass-dev/windlass/services/inference/provider/wire"
 )
 
@@ -14,16 +15,16 @@ import (
 const embedTexts = 100
 
 var (
-	_ provider.Embedder     = (*Provider)(nil)
-	_ provider.TokenCounter = (*Provider)(nil)
+	_ retrieval.Embedder     = (*Provider)(nil)
+	_ retrieval.TokenCounter = (*Provider)(nil)
 )
 
-// EmbedLimits implements provider.Embedder.
-func (p *Provider) EmbedLimits(model string) (provider.EmbedLimits, error) {
+// EmbedLimits implements retrieval.Embedder.
+func (p *Provider) EmbedLimits(model string) (retrieval.EmbedLimits, error) {
 	if p.vertex {
-		return provider.EmbedLimits{}, p.client.NoVectors(model, "one of Google AI: Vertex AI embeds by another API")
+		return retrieval.EmbedLimits{}, retrieval.NoVectors(p.client.Name, model, "one of Google AI: Vertex AI embeds by another API")
 	}
-	return provider.EmbedLimits{Texts: embedTexts}, nil
+	return retrieval.EmbedLimits{Texts: embedTexts}, nil
 }
 
 // embedding is the request for one text.
@@ -34,8 +35,8 @@ type embedding struct {
 	Dimensions int     `json:"outputDimensionality,omitempty"`
 }
 
-// Embed implements provider.Embedder with batchEmbedContents. It does not say how many tokens it read.
-func (p *Provider) Embed(ctx context.Context, req provider.EmbedRequest) (provider.Embedded, error) {
+// Embed implements retrieval.Embedder with batchEmbedContents. It does not say how many tokens it read.
+func (p *Provider) Embed(ctx context.Context, req retrieval.EmbedRequest) (retrieval.Embedded, error) {
 	client, task := p.client.With(req.APIKey), ""
 	switch {
 	case req.Query:
@@ -49,26 +50,26 @@ func (p *Provider) Embed(ctx context.Context, req provider.EmbedRequest) (provid
 	}
 	body, err := json.Marshal(map[string]any{"requests": list})
 	if err != nil {
-		return provider.Embedded{}, err
+		return retrieval.Embedded{}, err
 	}
 	resp, err := client.Do(ctx, http.MethodPost, "/models/"+url.PathEscape(req.Model)+":batchEmbedContents", "application/json", body)
 	if err != nil {
-		return provider.Embedded{}, client.Failed(ctx, req.Model, err)
+		return retrieval.Embedded{}, client.Failed(ctx, req.Model, err)
 	}
 	var said struct {
 		Embeddings []struct {
 			Values []float32 `json:"values"`
 		} `json:"embeddings"`
 	}
-	rest, err := client.ReadVectors(ctx, resp, len(req.Texts), &said)
-	out := provider.Embedded{Rest: rest}
+	rest, err := retrieval.ReadVectors(ctx, client.Identity, resp, len(req.Texts), &said)
+	out := retrieval.Embedded{Rest: rest}
 	for _, e := range said.Embeddings {
 		out.Vectors = append(out.Vectors, e.Values)
 	}
 	return out, err
 }
 
-// CountTokens implements provider.TokenCounter with countTokens.
+// CountTokens implements retrieval.TokenCounter with countTokens.
 func (p *Provider) CountTokens(ctx context.Context, req provider.Request) (int64, error) {
 	own := *p
 	own.client = p.client.With(req.APIKey)
@@ -85,10 +86,10 @@ func (p *Provider) CountTokens(ctx context.Context, req provider.Request) (int64
 	var said struct {
 		Total *int64 `json:"totalTokens"`
 	}
-	if err := own.client.ReadCount(ctx, req.Model, resp, err, &said); err != nil {
+	if err := retrieval.ReadCount(ctx, own.client.Identity, req.Model, resp, err, &said); err != nil {
 		return 0, err
 	}
-	return own.client.Counted(said.Total)
+	return retrieval.Counted(own.client.Name, said.Total)
 }
 
 // counted is a request whose tokens are counted.

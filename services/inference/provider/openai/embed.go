@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/retrieval"
 )
 
 // Limits of one request. OpenAI takes 2,048 texts and 300,000 tokens; the answer to so many is too long to hold.
@@ -17,16 +18,16 @@ const (
 )
 
 var (
-	_ provider.Embedder = (*Provider)(nil)
-	_ provider.Reranker = (*Provider)(nil)
+	_ retrieval.Embedder = (*Provider)(nil)
+	_ retrieval.Reranker = (*Provider)(nil)
 )
 
-// EmbedLimits implements provider.Embedder.
-func (p *Provider) EmbedLimits(model string) (provider.EmbedLimits, error) {
+// EmbedLimits implements retrieval.Embedder.
+func (p *Provider) EmbedLimits(model string) (retrieval.EmbedLimits, error) {
 	if p.profile.noVectors {
-		return provider.EmbedLimits{}, p.without("embeddings").Hint("Use another provider for %s.", model)
+		return retrieval.EmbedLimits{}, p.without("embeddings").Hint("Use another provider for %s.", model)
 	}
-	return provider.EmbedLimits{Texts: embedTexts, Tokens: cmp.Or(p.profile.embedTokens, embedTokens)}, nil
+	return retrieval.EmbedLimits{Texts: embedTexts, Tokens: cmp.Or(p.profile.embedTokens, embedTokens)}, nil
 }
 
 // counts is what servers count of requests without an answer of text.
@@ -42,8 +43,8 @@ func (u counts) of() *provider.Usage {
 	return nil
 }
 
-// Embed implements provider.Embedder with POST embeddings.
-func (p *Provider) Embed(ctx context.Context, req provider.EmbedRequest) (provider.Embedded, error) {
+// Embed implements retrieval.Embedder with POST embeddings.
+func (p *Provider) Embed(ctx context.Context, req retrieval.EmbedRequest) (retrieval.Embedded, error) {
 	if !req.APIKey.IsZero() {
 		p = p.with(req.APIKey)
 	}
@@ -53,24 +54,24 @@ func (p *Provider) Embed(ctx context.Context, req provider.EmbedRequest) (provid
 	}
 	var resp *http.Response
 	if err := p.client.Post(ctx, "embeddings", body, &resp); err != nil {
-		return provider.Embedded{}, p.id.Failed(ctx, req.Model, err)
+		return retrieval.Embedded{}, p.id.Failed(ctx, req.Model, err)
 	}
 	var said struct {
-		Data  []provider.Indexed `json:"data"`
-		Usage counts             `json:"usage"`
+		Data  []retrieval.Indexed `json:"data"`
+		Usage counts              `json:"usage"`
 	}
-	rest, err := p.id.ReadVectors(ctx, resp, len(req.Texts), &said)
+	rest, err := retrieval.ReadVectors(ctx, p.id, resp, len(req.Texts), &said)
 	if err != nil {
-		return provider.Embedded{}, err
+		return retrieval.Embedded{}, err
 	}
-	vectors, err := provider.Ordered(p.id.Name, said.Data)
-	return provider.Embedded{Vectors: vectors, Usage: said.Usage.of(), Rest: rest}, err
+	vectors, err := retrieval.Ordered(p.id.Name, said.Data)
+	return retrieval.Embedded{Vectors: vectors, Usage: said.Usage.of(), Rest: rest}, err
 }
 
-// Rerank implements provider.Reranker with POST rerank, as vLLM, llama.cpp, Jina and Cohere have it.
-func (p *Provider) Rerank(ctx context.Context, req provider.RerankRequest) (provider.Reranked, error) {
+// Rerank implements retrieval.Reranker with POST rerank, as vLLM, llama.cpp, Jina and Cohere have it.
+func (p *Provider) Rerank(ctx context.Context, req retrieval.RerankRequest) (retrieval.Reranked, error) {
 	if p.profile.noRerank {
-		return provider.Reranked{}, p.without("reranking").Hint("Use another provider for %s, for example one of profile vllm.", req.Model)
+		return retrieval.Reranked{}, p.without("reranking").Hint("Use another provider for %s, for example one of profile vllm.", req.Model)
 	}
 	if !req.APIKey.IsZero() {
 		p = p.with(req.APIKey)
@@ -78,7 +79,7 @@ func (p *Provider) Rerank(ctx context.Context, req provider.RerankRequest) (prov
 	body := map[string]any{"model": req.Model, "query": req.Query, "documents": req.Documents, "top_n": req.Top}
 	var resp *http.Response
 	if err := p.client.Post(ctx, "rerank", body, &resp); err != nil {
-		return provider.Reranked{}, p.id.Failed(ctx, req.Model, err)
+		return retrieval.Reranked{}, p.id.Failed(ctx, req.Model, err)
 	}
 	var said struct {
 		Results []struct {
@@ -94,11 +95,11 @@ func (p *Provider) Rerank(ctx context.Context, req provider.RerankRequest) (prov
 			} `json:"tokens"`
 		} `json:"meta"`
 	}
-	rest, err := p.id.ReadRanks(ctx, resp, len(req.Documents), &said)
+	rest, err := retrieval.ReadRanks(ctx, p.id, resp, len(req.Documents), &said)
 	if err != nil {
-		return provider.Reranked{}, err
+		return retrieval.Reranked{}, err
 	}
-	out := provider.Reranked{Usage: said.Usage.of(), Rest: rest}
+	out := retrieval.Reranked{Usage: said.Usage.of(), Rest: rest}
 	if n := int64(said.Meta.Tokens.Input); out.Usage == nil && n > 0 {
 		out.Usage = &provider.Usage{Input: n}
 	}
@@ -107,7 +108,7 @@ func (p *Provider) Rerank(ctx context.Context, req provider.RerankRequest) (prov
 		if r.Index == nil || score == nil {
 			return out, provider.Broken("%s ranks a document without its index or score", p.id.Name)
 		}
-		out.Ranks = append(out.Ranks, provider.Rank{Index: *r.Index, Score: *score})
+		out.Ranks = append(out.Ranks, retrieval.Rank{Index: *r.Index, Score: *score})
 	}
 	return out, nil
 }

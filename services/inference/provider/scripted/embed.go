@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/services/inference/provider/retrieval"
 )
 
 // dimensions is the length of vectors unless the request has another one.
@@ -19,40 +19,40 @@ const dimensions = 64
 const embedTexts = 256
 
 var (
-	_ provider.Embedder = (*Provider)(nil)
-	_ provider.Reranker = (*Provider)(nil)
+	_ retrieval.Embedder = (*Provider)(nil)
+	_ retrieval.Reranker = (*Provider)(nil)
 )
 
-// EmbedLimits implements provider.Embedder.
-func (*Provider) EmbedLimits(string) (provider.EmbedLimits, error) {
-	return provider.EmbedLimits{Texts: embedTexts}, nil
+// EmbedLimits implements retrieval.Embedder.
+func (*Provider) EmbedLimits(string) (retrieval.EmbedLimits, error) {
+	return retrieval.EmbedLimits{Texts: embedTexts}, nil
 }
 
-// Embed implements provider.Embedder: texts that share words have similar vectors, and the same text always has the same one.
-func (*Provider) Embed(ctx context.Context, req provider.EmbedRequest) (provider.Embedded, error) {
-	var out provider.Embedded
+// Embed implements retrieval.Embedder: texts that share words have similar vectors, and the same text always has the same one.
+func (*Provider) Embed(ctx context.Context, req retrieval.EmbedRequest) (retrieval.Embedded, error) {
+	var out retrieval.Embedded
 	for _, text := range req.Texts {
 		out.Vectors = append(out.Vectors, vector(text, cmp.Or(req.Dimensions, dimensions)))
 	}
 	return out, ctx.Err()
 }
 
-// Rerank implements provider.Reranker by the similarity of the vectors.
-func (*Provider) Rerank(ctx context.Context, req provider.RerankRequest) (provider.Reranked, error) {
-	query, ranks := vector(req.Query, dimensions), make([]provider.Rank, len(req.Documents))
+// Rerank implements retrieval.Reranker by the similarity of the vectors.
+func (*Provider) Rerank(ctx context.Context, req retrieval.RerankRequest) (retrieval.Reranked, error) {
+	query, ranks := vector(req.Query, dimensions), make([]retrieval.Rank, len(req.Documents))
 	for i, text := range req.Documents {
 		score := 0.0
 		for n, f := range vector(text, dimensions) {
 			score += float64(f) * float64(query[n])
 		}
-		ranks[i] = provider.Rank{Index: i, Score: score}
+		ranks[i] = retrieval.Rank{Index: i, Score: score}
 	}
-	slices.SortStableFunc(ranks, func(a, b provider.Rank) int { return cmp.Compare(b.Score, a.Score) })
-	return provider.Reranked{Ranks: ranks[:min(req.Top, len(ranks))]}, ctx.Err()
+	slices.SortStableFunc(ranks, func(a, b retrieval.Rank) int { return cmp.Compare(b.Score, a.Score) })
+	return retrieval.Reranked{Ranks: ranks[:min(req.Top, len(ranks))]}, ctx.Err()
 }
 
-// vector adds a number for each word, at a position and with a sign that are a hash of it, and scales the sum to the length 1. A text without
-// words is one word.
+// vector adds a number for each word, at a position and with a sign that are a hash of it, and scales the sum to the length 1. A text
+// without words is one word.
 func vector(text string, size int) []float32 {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	if len(words) == 0 {

@@ -1,4 +1,6 @@
-package provider
+// Package retrieval has what kinds of providers implement besides conversations, if their APIs have it: vectors of texts, the order of
+// documents and counts of tokens. It reads and checks the answers.
+package retrieval
 
 import (
 	"bytes"
@@ -12,7 +14,10 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/canon"
+	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/inference/provider"
 )
 
 // Embedder is a provider that makes vectors of texts.
@@ -51,7 +56,7 @@ type Embedded struct {
 	// Vectors are those of the texts, in order.
 	Vectors [][]float32
 	// Usage is nil if the provider reported none.
-	Usage *Usage
+	Usage *provider.Usage
 	// Estimated: the usage is an estimate. Providers do not set it.
 	Estimated bool
 	// Rest is how long the provider takes no further calls with this key; 0 if it says nothing of the kind.
@@ -83,7 +88,7 @@ type Reranked struct {
 	// Ranks are the documents.
 	Ranks []Rank
 	// Usage is nil if the provider reported none.
-	Usage *Usage
+	Usage *provider.Usage
 	// Estimated and Rest are as in Embedded.
 	Estimated bool
 	Rest      time.Duration
@@ -100,17 +105,17 @@ type Rank struct {
 // TokenCounter is a provider that counts tokens.
 type TokenCounter interface {
 	// CountTokens returns the tokens of a conversation. A provider whose server lacks the endpoint returns ErrNoCount.
-	CountTokens(ctx context.Context, req Request) (int64, error)
+	CountTokens(ctx context.Context, req provider.Request) (int64, error)
 }
 
 // NoVectors returns the error of a model that makes no vectors.
-func (id Identity) NoVectors(model, instead string) error {
-	return rejected("%s/%s makes no vectors", id.Name, model).Hint("Use an embedding model, for example %s.", instead)
+func NoVectors(provider, model, instead string) error {
+	return rejected("%s/%s makes no vectors", provider, model).Hint("Use an embedding model, for example %s.", instead)
 }
 
 // NoRanks returns the error of a model that orders no documents.
-func (id Identity) NoRanks(model, instead string) error {
-	return rejected("%s/%s reranks no documents", id.Name, model).Hint("Use a reranking model, for example %s.", instead)
+func NoRanks(provider, model, instead string) error {
+	return rejected("%s/%s reranks no documents", provider, model).Hint("Use a reranking model, for example %s.", instead)
 }
 
 // MaxDimensions is the greatest length of a vector.
@@ -126,17 +131,17 @@ const (
 // CheckVectors returns the error of an answer that does not have one vector of finite numbers for each text, all of one length.
 func CheckVectors(name string, req EmbedRequest, vectors [][]float32) error {
 	if len(vectors) != len(req.Texts) {
-		return Broken("%s made %d vectors of %d texts", name, len(vectors), len(req.Texts))
+		return provider.Broken("%s made %d vectors of %d texts", name, len(vectors), len(req.Texts))
 	}
 	want := len(vectors[0])
 	for _, v := range vectors {
 		switch {
 		case len(v) == 0 || len(v) > MaxDimensions:
-			return Broken("%s made a vector of %d numbers", name, len(v))
+			return provider.Broken("%s made a vector of %d numbers", name, len(v))
 		case len(v) != want:
-			return Broken("%s made vectors of %d and of %d numbers", name, want, len(v))
+			return provider.Broken("%s made vectors of %d and of %d numbers", name, want, len(v))
 		case slices.ContainsFunc(v, func(f float32) bool { return math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) }):
-			return Broken("%s made a vector that holds something that is no finite number", name)
+			return provider.Broken("%s made a vector that holds something that is no finite number", name)
 		}
 	}
 	if req.Dimensions > 0 && want != req.Dimensions {
@@ -154,16 +159,16 @@ func CheckRanks(name string, req RerankRequest, ranks []Rank) ([]Rank, error) {
 	for _, r := range ranks {
 		switch {
 		case r.Index < 0 || r.Index >= len(req.Documents):
-			return nil, Broken("%s ranks document %d of %d", name, r.Index, len(req.Documents))
+			return nil, provider.Broken("%s ranks document %d of %d", name, r.Index, len(req.Documents))
 		case seen[r.Index]:
-			return nil, Broken("%s ranks document %d twice", name, r.Index)
+			return nil, provider.Broken("%s ranks document %d twice", name, r.Index)
 		case math.IsNaN(r.Score) || math.IsInf(r.Score, 0):
-			return nil, Broken("%s ranks document %d by something that is no finite number", name, r.Index)
+			return nil, provider.Broken("%s ranks document %d by something that is no finite number", name, r.Index)
 		}
 		seen[r.Index] = true
 	}
 	if len(ranks) < want {
-		return nil, Broken("%s ranks %d documents of %d", name, len(ranks), want)
+		return nil, provider.Broken("%s ranks %d documents of %d", name, len(ranks), want)
 	}
 	ranks = slices.Clone(ranks)
 	slices.SortStableFunc(ranks, func(a, b Rank) int {
@@ -195,54 +200,58 @@ func Ordered(name string, of []Indexed) ([][]float32, error) {
 			numbered++
 		}
 		if at < 0 || at >= len(of) || out[at] != nil || len(v.Vector) == 0 {
-			return nil, Broken("%s made vectors that are empty, or not one for each text", name)
+			return nil, provider.Broken("%s made vectors that are empty, or not one for each text", name)
 		}
 		out[at] = v.Vector
 	}
 	if numbered != 0 && numbered != len(of) {
-		return nil, Broken("%s does not say which text each vector is of", name)
+		return nil, provider.Broken("%s does not say which text each vector is of", name)
 	}
 	return out, nil
 }
 
 // ReadVectors reads an answer with vectors of a number of texts, closes it, and returns how long the key rests.
-func (id Identity) ReadVectors(ctx context.Context, resp *http.Response, texts int, out any) (time.Duration, error) {
-	return id.readWhole(ctx, resp, texts*MaxDimensions, noNumber, out)
+func ReadVectors(ctx context.Context, id provider.Identity, resp *http.Response, texts int, out any) (time.Duration, error) {
+	return readWhole(ctx, id, resp, texts*MaxDimensions, noNumber, out)
 }
 
 // noNumber finds an element of a list that the decoder would take for 0.
 var noNumber = regexp.MustCompile(`[\[,]\s*null`)
 
 // ReadRanks reads an answer about a number of documents, closes it, and returns how long the key rests. Servers may return the documents.
-func (id Identity) ReadRanks(ctx context.Context, resp *http.Response, documents int, out any) (time.Duration, error) {
-	return id.readWhole(ctx, resp, (documents+1)*MaxDimensions, nil, out)
+func ReadRanks(ctx context.Context, id provider.Identity, resp *http.Response, documents int, out any) (time.Duration, error) {
+	return readWhole(ctx, id, resp, (documents+1)*MaxDimensions, nil, out)
 }
 
 // readWhole reads the JSON of an answer that may have a number of values, but none that matches a pattern.
-func (id Identity) readWhole(
-	ctx context.Context, resp *http.Response, values int, without *regexp.Regexp, out any,
+func readWhole(
+	ctx context.Context, id provider.Identity, resp *http.Response, values int, without *regexp.Regexp, out any,
 ) (time.Duration, error) {
 	defer func() { _ = resp.Body.Close() }() // read only: nothing is lost
 	limit := values*bytesPerNumber + extraBytes
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
 	switch {
 	case err != nil:
-		return 0, id.cut(ctx, err)
+		return 0, id.Cut(ctx, err)
 	case len(body) > limit:
-		return 0, Excessive("the answer of %s is longer than %d bytes", id.Name, limit)
+		return 0, provider.Excessive("the answer of %s is longer than %d bytes", id.Name, limit)
 	}
 	if n, depth := canon.Measure(body); n > values+values/extraValues+extraValues*extraValues || depth > extraValues {
-		return 0, Excessive("the answer of %s has %d values", id.Name, n)
+		return 0, provider.Excessive("the answer of %s has %d values", id.Name, n)
 	}
 	if without != nil && without.Match(body) {
-		return 0, Broken("the answer of %s has a null in the place of a number", id.Name)
+		return 0, provider.Broken("the answer of %s has a null in the place of a number", id.Name)
 	}
 	if err := json.Unmarshal(body, out); err != nil {
 		if bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
-			return 0, Broken("%s answered a page instead of JSON", id.Name).
+			return 0, provider.Broken("%s answered a page instead of JSON", id.Name).
 				Hint("Check that base_url is the address of the API (most end in /v1), and try again.")
 		}
 		return 0, id.Malformed("list of numbers", body, err)
 	}
-	return QuotaRest(resp.Header, time.Now()), nil
+	return provider.QuotaRest(resp.Header, time.Now()), nil
+}
+
+func rejected(format string, args ...any) *fault.Error {
+	return fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, format, args...)
 }
