@@ -89,12 +89,13 @@ func (p *Process) buildInference() error {
 			Egress: p.egress, ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 			Getenv: p.opts.Getenv,
 		},
-		Authorizer: p.authorizer,
+		Authorizer: p.authorizer, Bus: p.bus,
 	})
 	if err != nil {
 		return err
 	}
 	svc.Register(p.server)
+	p.group.Add(background(Inference, svc.Run))
 	maps.Copy(p.ready, svc.Checks())
 	return nil
 }

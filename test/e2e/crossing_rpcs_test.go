@@ -250,7 +250,10 @@ var reaches = map[string]reach{
 
 	"InferenceService.Generate": not(noObject), "InferenceService.Moderate": not(noObject),
 	"InferenceService.ListModels": not(ofMesh), "InferenceService.ResolveModel": not(ofMesh),
-	"InferenceService.ResolveChain": not(ofMesh), "InferenceService.ListRoutes": not(ofMesh),
+	"InferenceService.Embed": not(noObject), "InferenceService.Rerank": not(noObject), "InferenceService.CountTokens": not(noObject),
+	"InferenceService.TryModel": not(noObject), "InferenceService.ListModelHealth": not(ofMesh),
+	"InferenceService.ResetModelHealth": not(ofMesh),
+	"InferenceService.ResolveChain":     not(ofMesh), "InferenceService.ListRoutes": not(ofMesh),
 	"HealthService.GetHealth": not(ofMesh),
 	"BridgeService.CallTool":  not(ofSources), "BridgeService.Discover": not(ofSources), "BridgeService.Forward": not(ofSources),
 	"BridgeService.Watch": not(ofSources), "BridgeService.WatchResources": not(ofSources), "BridgeService.Release": not(ofSources),
