@@ -5,12 +5,9 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/windlass-dev/windlass/libs/testmain"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract/passage"
 )
-
-func TestMain(m *testing.M) { testmain.Verify(m) }
 
 func TestResultsAreReadAsTheyAreWritten(t *testing.T) {
 	want := []passage.Passage{

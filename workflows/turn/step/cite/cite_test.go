@@ -8,13 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/windlass-dev/windlass/libs/testmain"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract/passage"
 	"github.com/windlass-dev/windlass/workflows/turn/step/cite"
 )
-
-func TestMain(m *testing.M) { testmain.Verify(m) }
 
 // Two passages of the turn's search, and one of another turn.
 const (
