@@ -27,9 +27,9 @@ func (i *infer) citing(say func(chunk)) (piece func(chunk), end func()) {
 		}
 	}
 	return piece, func() {
-		for what, rest := range map[chunkKind]string{textChunk: text.Close(), reasoningChunk: reasoning.Close()} {
-			if rest != "" {
-				say(chunk{what: what, text: rest})
+		for _, rest := range []chunk{{what: reasoningChunk, text: reasoning.Close()}, {what: textChunk, text: text.Close()}} {
+			if rest.text != "" {
+				say(rest)
 			}
 		}
 	}
