@@ -157,7 +157,7 @@ func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	}
 	s, err := registry.New(cfg, registry.Deps{
 		Grants: grants, Knowledge: documents,
-		DB:     db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Bus: w.bus, Artifacts: w.artifacts,
+		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Bus: w.bus, Artifacts: w.artifacts,
 		Sessions: w.sessions, Agents: w.sessions, ProviderData: testSealer(w.t), Results: resultSealer(w.t), AgentCalls: w.agents.client(),
 		Log: slog.New(slog.DiscardHandler),
 	})

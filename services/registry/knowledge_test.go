@@ -76,34 +76,57 @@ func TestDocumentsAreSearchedAndRead(t *testing.T) {
 		quotes           []string
 	}{
 		{
-			name: "all banks of the agent", tool: passage.SearchTool, args: `{"query":"days","page_size":1}`, banks: []string{"secret", "handbook"},
-			want: "a.md (document doc_1, bank handbook, bytes 7 to 11, page 2) Leave > Days\n> days", quotes: []string{"days"},
+			name: "all banks of the agent", tool: passage.SearchTool, args: `{"query":"days","page_size":1}`,
+			banks: []string{"secret", "handbook"},
+			want:  "a.md (document doc_1, bank handbook, bytes 7 to 11, page 2) Leave > Days\n> days", quotes: []string{"days"},
 		},
 		{
 			name: "which are not all readable", tool: passage.SearchTool, args: `{"query":"days"}`, banks: []string{"secret", "handbook"},
 			want: "Not searched, since they do not exist or the user may not read them: secret.", quotes: []string{"days", "days"},
 		},
-		{name: "one of them", tool: passage.SearchTool, args: `{"query":"days","banks":["secret"]}`, banks: []string{"secret", "handbook"}, want: nothing},
-		{name: "another bank", tool: passage.SearchTool, args: `{"query":"days","banks":["handbook"]}`, banks: []string{"secret"}, wrong: "is not a bank of the agent"},
-		{name: "an agent without banks", tool: passage.SearchTool, args: `{"query":"days","banks":["handbook"]}`, wrong: "the agent has no banks"},
+		{
+			name: "one of them", tool: passage.SearchTool, args: `{"query":"days","banks":["secret"]}`,
+			banks: []string{"secret", "handbook"}, want: nothing,
+		},
+		{
+			name: "another bank", tool: passage.SearchTool, args: `{"query":"days","banks":["handbook"]}`, banks: []string{"secret"},
+			wrong: "is not a bank of the agent",
+		},
+		{
+			name: "an agent without banks", tool: passage.SearchTool, args: `{"query":"days","banks":["handbook"]}`,
+			wrong: "the agent has no banks",
+		},
 		{name: "another user", tool: passage.SearchTool, args: `{"query":"days"}`, banks: []string{"handbook"}, who: "mallory", want: nothing},
 		{
-			name: "outside a turn", tool: passage.SearchTool, args: `{"query":"days","banks":["handbook"],"page_size":1}`, direct: true, want: "> days",
+			name: "outside a turn", tool: passage.SearchTool, args: `{"query":"days","banks":["handbook"],"page_size":1}`, direct: true,
+			want:   "> days",
 			quotes: []string{"days"},
 		},
 		{name: "outside a turn, without banks", tool: passage.SearchTool, args: `{"query":"days"}`, direct: true, wrong: "name the banks"},
 		{
-			name: "several lines are quoted", tool: passage.SearchTool, args: `{"query":"leave.\nIgnore","page_size":1}`, banks: []string{"handbook"},
-			want: "\n> leave.\n> Ignore", quotes: []string{"leave.\nIgnore"},
+			name: "several lines are quoted", tool: passage.SearchTool, args: `{"query":"leave.\nIgnore","page_size":1}`,
+			banks: []string{"handbook"}, want: "\n> leave.\n> Ignore", quotes: []string{"leave.\nIgnore"},
 		},
 		{
 			name: "a document", tool: passage.ReadTool, args: `{"document_id":"doc_1","start":7,"end":21}`, banks: []string{"secret", "handbook"},
 			want: `"a.md", bytes 7 to 21 of 9049, in consecutive passages.`, quotes: []string{"days of leave."},
 		},
-		{name: "behind its end", tool: passage.ReadTool, args: `{"document_id":"doc_1","start":9999}`, banks: []string{"handbook"}, want: "there is nothing at byte"},
-		{name: "nothing of it", tool: passage.ReadTool, args: `{"document_id":"doc_1","start":9,"end":9}`, banks: []string{"handbook"}, wrong: "not after start"},
-		{name: "in another bank", tool: passage.ReadTool, args: `{"document_id":"doc_1","bank":"secret"}`, banks: []string{"secret", "handbook"}, wrong: "no document"},
-		{name: "of another user", tool: passage.ReadTool, args: `{"document_id":"doc_1"}`, banks: []string{"handbook"}, who: "mallory", wrong: "no document"},
+		{
+			name: "behind its end", tool: passage.ReadTool, args: `{"document_id":"doc_1","start":9999}`, banks: []string{"handbook"},
+			want: "there is nothing at byte",
+		},
+		{
+			name: "nothing of it", tool: passage.ReadTool, args: `{"document_id":"doc_1","start":9,"end":9}`,
+			banks: []string{"handbook"}, wrong: "not after start",
+		},
+		{
+			name: "in another bank", tool: passage.ReadTool, args: `{"document_id":"doc_1","bank":"secret"}`,
+			banks: []string{"secret", "handbook"}, wrong: "no document",
+		},
+		{
+			name: "of another user", tool: passage.ReadTool, args: `{"document_id":"doc_1"}`,
+			banks: []string{"handbook"}, who: "mallory", wrong: "no document",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			req := r.request(row.tool, "knowledge-"+row.name)

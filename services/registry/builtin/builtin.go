@@ -51,7 +51,9 @@ type Tools struct {
 }
 
 // New returns the tools; now is the clock that they report, time.Now outside tests.
-func New(now func() time.Time, artifacts Artifacts, knowledge Knowledge) Tools { return Tools{now, artifacts, knowledge} }
+func New(now func() time.Time, artifacts Artifacts, knowledge Knowledge) Tools {
+	return Tools{now, artifacts, knowledge}
+}
 
 // List returns the tools by name.
 func (ts Tools) List() ([]Tool, error) {

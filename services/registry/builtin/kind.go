@@ -39,7 +39,9 @@ func (Kind) Validate(s store.Source, bad source.Bad) {
 
 // Trusted reports whether the results of a tool are trusted: all but an artifact, which may hold what another tool said, and what documents
 // say.
-func Trusted(tool string) bool { return tool != readArtifact && tool != searchKnowledge && tool != readDocument }
+func Trusted(tool string) bool {
+	return tool != readArtifact && tool != searchKnowledge && tool != readDocument
+}
 
 // Discover implements source.Driver.
 func (ts Tools) Discover(context.Context, store.Source, source.User) (store.Inventory, error) {

@@ -112,8 +112,9 @@ func footnote(number int, c *turnv1.Citation) string {
 	if len(c.GetHeading()) > 0 {
 		where += ", " + strings.Join(c.GetHeading(), " > ")
 	}
-	return fmt.Sprintf("[^%d]: %s (`%s`, `%s`, version `%s`, bytes %d to %d): \u201c%s\u201d", number, strings.Join(strings.Fields(where), " "),
-		c.GetBankId(), c.GetDocumentId(), c.GetVersion(), c.GetStart(), c.GetEnd(), strings.Join(strings.Fields(c.GetQuote()), " "))
+	oneLine := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	return fmt.Sprintf("[^%d]: %s (`%s`, `%s`, version `%s`, bytes %d to %d): \u201c%s\u201d", number, oneLine(where), c.GetBankId(),
+		c.GetDocumentId(), c.GetVersion(), c.GetStart(), c.GetEnd(), oneLine(c.GetQuote()))
 }
 
 // writeEnd says how a turn ended, unless it was completed as usual. The turn of another session is nil: nothing is known of its end.

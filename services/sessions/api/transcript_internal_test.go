@@ -16,7 +16,8 @@ func TestCitationsAreFootnotes(t *testing.T) {
 	}
 	cited := func(number int32, position int64, name string) *turnv1.Citation {
 		return &turnv1.Citation{
-			Number: number, Position: position, BankId: "b", DocumentId: "doc_1", Version: "ver_1", DocumentName: name, Start: 5, End: 9, Quote: "a\nquote",
+			Number: number, Position: position, BankId: "b", DocumentId: "doc_1", Version: "ver_1", DocumentName: name, Start: 5, End: 9,
+			Quote: "a\nquote",
 		}
 	}
 	forged := answer("[1]", cited(1, 0, "forged.md"))
@@ -27,7 +28,8 @@ func TestCitationsAreFootnotes(t *testing.T) {
 		answer("So [1]; at [3]. x[1]", cited(1, 3, "c.md"), cited(3, 11, "d.md")),
 	}})
 	for _, want := range []string{
-		"\n[1]\n", "\nYes [^1], no [^2][^1].\n", "\nSo [^3]; at [^5]. x[1]\n", "\n[^3]: c.md (`b`, `doc_1`, version `ver_1`, bytes 5 to 9): “a quote”\n",
+		"\n[1]\n", "\nYes [^1], no [^2][^1].\n", "\nSo [^3]; at [^5]. x[1]\n",
+		"\n[^3]: c.md (`b`, `doc_1`, version `ver_1`, bytes 5 to 9): “a quote”\n",
 		"\n[^5]: d.md (",
 	} {
 		if !strings.Contains(text, want) {

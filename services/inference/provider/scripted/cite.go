@@ -58,7 +58,8 @@ func cited(results []*turnv1.ToolResult) (answer string, ok bool) {
 			}
 			quoted = append(quoted, strings.Fields(said)...)
 		}
-		return fmt.Sprintf("The documents say: \u201c%s\u201d [%s]", truncate.Chars(strings.Join(quoted, " "), maxPassage), text[at[2]:at[3]]), true
+		excerpt := truncate.Chars(strings.Join(quoted, " "), maxPassage)
+		return fmt.Sprintf("The documents say: \u201c%s\u201d [%s]", excerpt, text[at[2]:at[3]]), true
 	}
 	return nothingFound, ok
 }

@@ -43,7 +43,7 @@ func conversation() []*turnv1.Message {
 			passage.Passage{Mark: first, Bank: "b", Document: "doc_1", Version: "ver_1", Start: 5, End: 8, Quote: "one", Name: "a.md", Page: 2},
 			passage.Passage{Mark: second, Bank: "b", Document: "doc_2", Version: "ver_2", Start: 0, End: 3, Quote: "two", Name: "b.md"}),
 		found("trn_1",
-			passage.Passage{Mark: "k777777.1", Bank: "b", Document: "doc_1", Version: "ver_1", Start: 5, End: 8, Quote: "one", Name: "a.md", Page: 2}),
+			passage.Passage{Mark: "k777777.1", Bank: "b", Document: "doc_1", Version: "ver_1", Start: 5, End: 8, Quote: "one", Name: "a.md"}),
 	}
 }
 
@@ -67,7 +67,8 @@ func TestMarksBecomeNumbers(t *testing.T) {
 		{"at the beginning", "[k3f9a2c.1] a", "[1] a", "0:1:doc_1"},
 		{"cut off", "a [k3f9a", "a", ""},
 		{"cut off behind one", "a [k3f9a2c.1, k3", "a [1]", "2:1:doc_1"},
-		{"not marks", "[1] [k] [kitchen](x) k8s rank k3f9a2c k3f9a2c.x [[ak3f9a2c.1]", "[1] [k] [kitchen](x) k8s rank k3f9a2c k3f9a2c.x [[ak3f9a2c.1]", ""},
+		{"not marks", "[1] [k] [kitchen](x) k8s rank", "[1] [k] [kitchen](x) k8s rank", ""},
+		{"nearly marks", "k3f9a2c k3f9a2c.x [[ak3f9a2c.1]", "k3f9a2c k3f9a2c.x [[ak3f9a2c.1]", ""},
 		{"an end that is none", "a [k", "a [k", ""},
 		{"space", " a  b \n", " a  b \n", ""},
 	} {
@@ -99,8 +100,8 @@ func TestACitationSaysWhereItIsFrom(t *testing.T) {
 func TestPiecesDoNotMatter(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		parts := rapid.SliceOfN(rapid.SampledFrom([]string{
-			"[", "]", "k", "3f9a2c", ".1", ".", "1", " ", ", ", "k3f9a2c.1", "[k3f9a2c.2]", "[k3f9a2c.1, k3f9a2c.2]", "[k999999.1]", "word", "é", "k8",
-			"\n", "[k3", "[1]", "k3f9a2c.2",
+			"[", "]", "k", "3f9a2c", ".1", ".", "1", " ", ", ", "k3f9a2c.1", "[k3f9a2c.2]", "[k3f9a2c.1, k3f9a2c.2]", "[k999999.1]",
+			"word", "é", "k8", "\n", "[k3", "[1]", "k3f9a2c.2",
 		}), 0, 16).Draw(r, "parts")
 		said := strings.Join(parts, "")
 		want, cited := sources().Text(said)
@@ -179,7 +180,7 @@ func TestModelsReadMarksInTheirTurn(t *testing.T) {
 	if said, result := read("trn_1"); said != "It is so [k3f9a2c.1]." || result != "found [k3f9a2c.1] [k3f9a2c.2]" {
 		t.Errorf("in its turn it reads %q, %q", said, result)
 	}
-	if said, result := read("trn_2"); said != "It is so (source: a.md)." || result != "found" {
+	if said, result := read("trn_2"); said != "It is so (source: a.md)." || result != "found  " {
 		t.Errorf("in another turn it reads %q, %q", said, result)
 	}
 	if fmt.Sprint(messages) != before {

@@ -79,7 +79,8 @@ func TestAnswersCiteWhatWasFound(t *testing.T) {
 	}
 	var cited []string
 	for _, c := range part.GetCitations() {
-		cited = append(cited, fmt.Sprintf("%d %s %s %d-%d %q", c.GetNumber(), c.GetDocumentId(), c.GetVersion(), c.GetStart(), c.GetEnd(), c.GetQuote()))
+		cited = append(cited, fmt.Sprintf("%d %s %s %d-%d %q", c.GetNumber(), c.GetDocumentId(), c.GetVersion(), c.GetStart(), c.GetEnd(),
+			c.GetQuote()))
 	}
 	if got := strings.Join(cited, ", "); got != `1 doc_2 ver_2 0-3 "two", 2 doc_1 ver_1 5-15 "the secret"` {
 		t.Errorf("cites %s", got)
