@@ -98,7 +98,6 @@ func callers() map[string][]string {
 		"windlass.health.v1.HealthService":          {Gateway},
 		"windlass.sessions.v1.TurnService":          {Gateway, Registry},
 		"windlass.knowledge.v1.DocumentService":     {Gateway, Registry},
-		"windlass.knowledge.v1.SearchService":       {Gateway, Registry},
 	}
 	for _, service := range []string{
 		"registry.v1.ServerService", "registry.v1.ToolCacheService", "registry.v1.ToolAnalyticsService", "sessions.v1.ApprovalService",
