@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -68,5 +69,19 @@ func allSet(t *testing.T, m protoreflect.Message) {
 		if !m.Has(fields.Get(i)) {
 			t.Errorf("%s is not set", fields.Get(i).FullName())
 		}
+	}
+}
+
+// TestOnlyAgentsThatCallToolsHaveBanks: nothing would search them.
+func TestOnlyAgentsThatCallToolsHaveBanks(t *testing.T) {
+	k := newKit(t, options{})
+	agent := &sessionsv1.Agent{Id: "desk", Banks: []string{"handbook"}, Strategy: turnv1.Strategy_STRATEGY_DIRECT}
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: agent})
+	wantFault(t, err, "invalid_argument", "agent.banks")
+	agent.Strategy = turnv1.Strategy_STRATEGY_UNSPECIFIED
+	made, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: agent})
+	must(t, err)
+	if len(made.GetBanks()) != 1 || made.GetBanks()[0] != "handbook" {
+		t.Errorf("created %v", made)
 	}
 }
