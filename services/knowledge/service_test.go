@@ -99,7 +99,9 @@ func (c caller) bank(id string) *knowledgev1.Bank {
 
 func (c caller) document(bank, name, text string, labels ...string) *knowledgev1.Document {
 	c.t.Helper()
-	d, err := c.documents.CreateDocument(c.t.Context(), &knowledgev1.CreateDocumentRequest{BankId: bank, Name: name, Text: text, Labels: labels})
+	d, err := c.documents.CreateDocument(c.t.Context(), &knowledgev1.CreateDocumentRequest{
+		BankId: bank, Name: name, Text: text, Labels: labels,
+	})
 	c.must(err)
 	return d
 }

@@ -35,8 +35,11 @@ var answers = clitest.Answers{
 
 func TestCommands(t *testing.T) {
 	clitest.Run(t, root, answers, []clitest.Case{
-		{Args: "bank list", Out: "ID        DOCUMENTS  CHUNKS  MODE     AGE  DESCRIPTION\nhandbook  2          7       lexical       How we work\n"},
-		{Args: "bank create handbook --description d", Sent: `POST /v1/banks {"id":"handbook","description":"d"}`, Out: "bank handbook created\n"},
+		{
+			Args: "bank list",
+			Out:  "ID        DOCUMENTS  CHUNKS  MODE     AGE  DESCRIPTION\nhandbook  2          7       lexical       How we work\n",
+		},
+		{Args: "bank create handbook --description d", Sent: `POST /v1/banks {"description":"d","id":"handbook"}`, Out: "bank handbook created\n"},
 		{Args: "bank delete handbook", Sent: "DELETE /v1/banks/handbook"},
 		{
 			Args: "bank documents handbook",
@@ -45,7 +48,7 @@ func TestCommands(t *testing.T) {
 		},
 		{Args: "bank remove handbook doc_1", Sent: "DELETE /v1/banks/handbook/documents/doc_1", Out: "document doc_1 deleted\n"},
 		{
-			Args: "bank search handbook days of leave", Sent: `POST /v1/banks/handbook:search {"query":"days of leave","page_size":10}`,
+			Args: "bank search handbook days of leave", Sent: `POST /v1/banks/handbook:search {"page_size":10,"query":"days of leave"}`,
 			Out: "SCORE  DOCUMENT  HEADING       BYTES  TEXT\n2.50   a.md      Leave › Days  5–25   thirty days\n",
 		},
 		{Args: "bank search empty days", Err: []string{"nothing found (lexical)"}},
@@ -68,7 +71,10 @@ func TestAdd(t *testing.T) {
 		labels []string
 		kind   string
 	}{
-		{"a file", []string{path, "--label", "hr", "--label", "board", "--attribute", "year=2026"}, filepath.ToSlash(path), []string{"board", "hr"}, ""},
+		{
+			"a file", []string{path, "--label", "hr", "--label", "board", "--attribute", "year=2026"}, filepath.ToSlash(path),
+			[]string{"board", "hr"}, "",
+		},
 		{"the standard input", []string{"-", "--name", "notes.md", "--type", "text/markdown"}, "notes.md", nil, "text/markdown"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -84,8 +90,8 @@ func TestAdd(t *testing.T) {
 				}
 				body, err := io.ReadAll(f)
 				form := r.MultipartForm.Value
-				if err != nil || string(body) != "abc" || h.Header.Get("Content-Type") != row.kind || !slices.Equal(form["name"], []string{row.stored}) ||
-					!slices.Equal(form["labels"], row.labels) {
+				if err != nil || string(body) != "abc" || h.Header.Get("Content-Type") != row.kind ||
+					!slices.Equal(form["name"], []string{row.stored}) || !slices.Equal(form["labels"], row.labels) {
 					t.Errorf("got %q of %v with %v, %v", body, h, form, err)
 				}
 				w.Header().Set("Content-Type", "application/json")
