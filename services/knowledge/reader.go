@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/knowledge/chunk"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
 	"github.com/windlass-dev/windlass/services/knowledge/parse"
+	"github.com/windlass-dev/windlass/services/knowledge/rank"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
@@ -28,7 +27,7 @@ func (r reader) Read(ctx context.Context, c ingest.Content) (store.Ingested, err
 	}
 	out := store.Ingested{Title: d.Title, Text: d.Text}
 	for _, part := range chunk.Split(d) {
-		counts, length := count(part.Heading, d.Text[part.Start:part.End])
+		counts, length := rank.Count(part.Heading, d.Text[part.Start:part.End])
 		out.Chunks = append(out.Chunks, store.Chunk{
 			Start: part.Start, End: part.End, Heading: part.Heading, Page: part.Page, Counts: counts, Length: length,
 		})
@@ -43,20 +42,4 @@ func mediaType(name, declared string, data []byte) (string, error) {
 		return "", fault.Invalid("media_type", "the document %s", refused.Text)
 	}
 	return out, err
-}
-
-// maxWord is the maximum length of a word in bytes.
-const maxWord = 256
-
-// count returns how often each word occurs in a chunk's headings and text, and how many words there are.
-func count(heading []string, text string) (counts map[string]int, length int) {
-	counts = map[string]int{}
-	apart := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	for word := range strings.FieldsFuncSeq(strings.ToLower(strings.Join(append(heading[:len(heading):len(heading)], text), " ")), apart) {
-		if len(word) <= maxWord {
-			counts[word]++
-			length++
-		}
-	}
-	return counts, length
 }

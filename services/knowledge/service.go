@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/document"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
 	"github.com/windlass-dev/windlass/services/knowledge/parse"
+	"github.com/windlass-dev/windlass/services/knowledge/search"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
@@ -68,6 +69,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 			Queued: func(context.Context, store.Document) { ingestions.Trigger() },
 		}),
 		Ingestions: ingestions,
+		Searches:   search.NewService(st, reader),
 	}}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/bank"
 	"github.com/windlass-dev/windlass/services/knowledge/document"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
+	"github.com/windlass-dev/windlass/services/knowledge/search"
 )
 
 // Deps are the rooms that the servers call; all are required.
@@ -17,6 +18,8 @@ type Deps struct {
 	Documents *document.Service
 	// Ingestions ingests documents.
 	Ingestions *ingest.Service
+	// Searches finds passages.
+	Searches *search.Service
 }
 
 // Register adds the services to a server.
@@ -24,4 +27,5 @@ func Register(r grpc.ServiceRegistrar, deps Deps) {
 	knowledgev1.RegisterBankServiceServer(r, &banks{banks: deps.Banks})
 	knowledgev1.RegisterDocumentServiceServer(r, &documents{documents: deps.Documents, ingestions: deps.Ingestions})
 	knowledgev1.RegisterIngestionServiceServer(r, &ingestion{ingestions: deps.Ingestions})
+	knowledgev1.RegisterSearchServiceServer(r, &searches{searches: deps.Searches})
 }
