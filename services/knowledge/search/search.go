@@ -160,4 +160,3 @@ func finders(words []string, s rank.Statistics) []store.Word {
 	}
 	return out
 }
-

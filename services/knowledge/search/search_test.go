@@ -33,8 +33,10 @@ func TestSearch(t *testing.T) {
 			{name: "not another bank, tenant or label", query: search.Query{Banks: a, Text: "steps"}, want: []string{
 				"A step is one unit of a turn.", "A worker holds it while a step runs.",
 			}},
-			{name: "a label that the caller may read", query: search.Query{Banks: []search.Bank{{ID: "a", Labels: []string{"board", "x"}}}, Text: "secret"},
-				want: []string{"A secret step."}},
+			{
+				name: "a label that the caller may read", query: search.Query{Banks: []search.Bank{{ID: "a", Labels: []string{"board", "x"}}}, Text: "secret"},
+				want: []string{"A secret step."},
+			},
 			{name: "an attribute", query: search.Query{Banks: a, Text: "step", Attributes: map[string]string{"team": "core"}}, want: []string{
 				"A step is one unit of a turn.",
 			}},
