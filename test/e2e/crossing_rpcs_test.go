@@ -148,6 +148,7 @@ var reaches = map[string]reach{
 	"ExecutionService.FireSchedule":          not(namesIt),
 	"ExecutionService.ResolveAuthorizations": not(namesIt),
 	"ExecutionService.GetQuotaUse":           not(namesIt),
+	"IngestionService.IngestVersion":         not(namesIt),
 
 	"SourceService.CreateSource": not(creates), "SourceService.ListSources": empty(`{}`), "SourceService.GetSource": missing(ofSource),
 	"SourceService.UpdateSource": missing(`{"source":{"id":"{source}","disabled":true},"update_mask":"disabled"}`),

@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestIngestionSurvivesItsWorker kills the worker and the knowledge service at random while documents are ingested. In the end each document
-// is found, and each of its chunks exists once.
+// TestIngestionSurvivesItsWorker kills the worker and the knowledge service at random while documents are ingested. In the end each
+// document is ready, and each of its chunks exists once.
 func TestIngestionSurvivesItsWorker(t *testing.T) {
 	t.Parallel()
 	const documents, kills = 20, 4

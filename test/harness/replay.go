@@ -25,8 +25,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn"
 )
 
-// Replay waits until workflows of turns, of fires of schedules, or of versions of documents, have completed, and has each of their histories replayed by
-// the code of this test.
+// Replay waits until workflows of turns, of fires of schedules, or of versions of documents, have completed, and has each of their
+// histories replayed by the code of this test.
 func (m *Mesh) Replay(t testing.TB, turns ...string) {
 	t.Helper()
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: codec(t, meshKey).DataConverter()})

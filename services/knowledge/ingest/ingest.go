@@ -23,8 +23,8 @@ const (
 )
 
 // problemInterrupted is the problem of a version that was given up.
-const problemInterrupted = "The ingestion was interrupted several times. Retry it; if that fails too, the log of the knowledge service has " +
-	"the reason."
+const problemInterrupted = "The ingestion was interrupted several times. Retry it; if that fails too, the log of the knowledge service " +
+	"has the reason."
 
 // Outcome is how the ingestion of a version ended.
 type Outcome string
@@ -119,8 +119,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}, nil
 }
 
-// Ingest ingests a version and returns how that ended. It waits while Config.Concurrent others are ingested. An error means that there is no
-// outcome yet.
+// Ingest ingests a version and returns how that ended. It waits while Config.Concurrent others are ingested. An error means that there is
+// no outcome yet.
 func (s *Service) Ingest(ctx context.Context, tenant, version string) (Outcome, error) {
 	select {
 	case s.slots <- struct{}{}:

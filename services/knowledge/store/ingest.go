@@ -33,8 +33,8 @@ func scanPending(s sqldb.Scanner) (p Pending, err error) {
 // and the ones that wait longest of those never started, so that no more than open are under way with those started since.
 func (s ingestionRows) Startable(ctx context.Context, before time.Time, open int) ([]Pending, error) {
 	const columns = "SELECT tenant, latest_version FROM documents WHERE " + pending
-	again, err := sqldb.All(ctx, s.db.Reader(), scanPending, columns+" AND start_us > 0 AND start_us < $1 ORDER BY start_us, update_us LIMIT $2",
-		sqldb.Micros(before), open)
+	again, err := sqldb.All(ctx, s.db.Reader(), scanPending, columns+` AND start_us > 0 AND start_us < $1
+		ORDER BY start_us, update_us LIMIT $2`, sqldb.Micros(before), open)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,8 @@ func (d Document) pending() bool { return d.State == Queued || d.State == Ingest
 
 // setIngestion changes columns of a document, whose values follow as parameters from $3 on.
 func setIngestion(ctx context.Context, tx sqldb.Tx, d Document, columns string, values ...any) error {
-	return sqldb.ExecOne(ctx, tx, "UPDATE documents SET "+columns+" WHERE tenant = $1 AND id = $2", append([]any{d.Tenant, d.ID}, values...)...)
+	values = append([]any{d.Tenant, d.ID}, values...)
+	return sqldb.ExecOne(ctx, tx, "UPDATE documents SET "+columns+" WHERE tenant = $1 AND id = $2", values...)
 }
 
 // latest reads and locks the document whose latest version is the given one; ErrNotFound.
