@@ -20,8 +20,8 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/parse"
 )
 
-// corpusNames are the corpora: comments of Go's standard library at the version of Go that go.mod names, the schemas of Kubernetes' OpenAPI
-// documents in the pinned k8s.io/client-go, and the first decisions of docs/adr, which do not change once they are accepted.
+// corpusNames are the corpora: comments of Go's standard library at the version of Go that go.mod names, the schemas of Kubernetes'
+// OpenAPI documents in the pinned k8s.io/client-go, and the first decisions of docs/adr, which do not change once they are accepted.
 var corpusNames = []string{"go", "k8s", "adr"}
 
 // corpus is a set of documents that are searched together.

@@ -102,7 +102,7 @@ func addGenerated(ctx context.Context, s *service, p *plain, words *rand.Zipf) e
 		for _, c := range in.Chunks {
 			if _, err := tx.ExecContext(ctx, "INSERT INTO pieces_large (document, start, text) VALUES ('', $1, $2)", c.Start,
 				in.Text[c.Start:c.End]); err != nil {
-				return err //nolint:wrapcheck // WriteAlone translates it.
+				return err
 			}
 		}
 		return nil

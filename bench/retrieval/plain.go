@@ -31,14 +31,14 @@ func openPlain(ctx context.Context, dir string, corpora []corpus) (*plain, error
 		for _, c := range corpora {
 			create := "CREATE VIRTUAL TABLE pieces_" + c.name + " USING fts5 (document UNINDEXED, start UNINDEXED, text)"
 			if _, err := tx.ExecContext(ctx, create); err != nil {
-				return err //nolint:wrapcheck // WriteAlone translates it.
+				return err
 			}
 			for _, d := range c.documents {
 				for start, end := range pieces(d.parsed.Text) {
 					p.pieces++
 					if _, err := tx.ExecContext(ctx, "INSERT INTO pieces_"+c.name+" (document, start, text) VALUES ($1, $2, $3)", d.name, start,
 						d.parsed.Text[start:end]); err != nil {
-						return err //nolint:wrapcheck // WriteAlone translates it.
+						return err
 					}
 				}
 			}
