@@ -176,8 +176,9 @@ func addDocument(ctx context.Context, tx sqldb.Tx, p Put) (Document, error) {
 	if err != nil {
 		return d, err
 	}
-	if err := sqldb.ExecOne(ctx, tx, insertDocuments, d.Tenant, d.ID, d.Bank, d.Name, d.Subject, d.MediaType, d.Size, d.SHA256,
-		string(d.State), "", "", d.LatestVersion, "", 0, 0, labels, attributes, sqldb.Micros(d.CreateTime), sqldb.Micros(d.UpdateTime)); err != nil {
+	err = sqldb.ExecOne(ctx, tx, insertDocuments, d.Tenant, d.ID, d.Bank, d.Name, d.Subject, d.MediaType, d.Size, d.SHA256,
+		string(d.State), "", "", d.LatestVersion, "", 0, 0, labels, attributes, sqldb.Micros(d.CreateTime), sqldb.Micros(d.UpdateTime))
+	if err != nil {
 		return d, err
 	}
 	if err := insertLabels(ctx, tx, d); err != nil {
