@@ -136,7 +136,22 @@ func (g *Gateway) fileHandlers() []fileHandler {
 		{http.MethodPost, "/v1/files", files.Create},
 		{http.MethodGet, "/v1/files/{file_id}/content", files.Content},
 		{http.MethodHead, "/v1/files/{file_id}/content", files.Content},
+		{http.MethodPost, "/v1/uploads", files.Begin()},
+		{http.MethodHead, "/v1/uploads/{upload_id}", files.Progress()},
+		{http.MethodPatch, "/v1/uploads/{upload_id}", files.Append()},
+		{http.MethodDelete, "/v1/uploads/{upload_id}", files.Abandon()},
 	}
+}
+
+// handleFiles adds the handlers of files and of documents.
+func (g *Gateway) handleFiles() error {
+	for _, to := range g.fileHandlers() {
+		if err := g.api.Handle(to.method, to.pattern, to.handler); err != nil {
+			return err
+		}
+	}
+	g.api.HandleForm(http.MethodPost, "/v1/banks/{bank_id}/documents", upload.NewDocuments(g.api, g.deps.Knowledge).Create)
+	return nil
 }
 
 // serveRoute serves a request by its path. Paths are matched exactly: nothing is cleaned or redirected.

@@ -96,8 +96,12 @@ func (b *builder) operation(method string, op object) object {
 	case "uploadFile":
 		upload(out)
 		params = nil
+	case "createDocument":
+		documentForm(out)
 	case "readFile":
 		params = fileContent(out, params)
+	case "createUpload", "deleteUpload":
+		params = resumable(out, id, params)
 	}
 	if len(params) > 0 {
 		out["parameters"] = params

@@ -29,6 +29,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/knowledge"
+	ingestion "github.com/windlass-dev/windlass/services/knowledge/dispatch"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
@@ -89,12 +90,13 @@ func (p *Process) buildInference() error {
 			Egress: p.egress, ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 			Getenv: p.opts.Getenv,
 		},
-		Authorizer: p.authorizer,
+		Authorizer: p.authorizer, Bus: p.bus,
 	})
 	if err != nil {
 		return err
 	}
 	svc.Register(p.server)
+	p.group.Add(background(Inference, svc.Run))
 	maps.Copy(p.ready, svc.Checks())
 	return nil
 }
@@ -169,7 +171,13 @@ func (p *Process) buildKnowledge() error {
 	if err != nil {
 		return err
 	}
-	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Log: p.log})
+	engine, err := ingestion.New(p.temporal)
+	if err != nil {
+		return err
+	}
+	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
+		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine, Log: p.log,
+	})
 	if err != nil {
 		return err
 	}
@@ -254,6 +262,10 @@ func (p *Process) buildWorker() error {
 	if err != nil {
 		return err
 	}
+	knowledgeConn, err := p.dial(Knowledge, as)
+	if err != nil {
+		return err
+	}
 	hosts, err := executor.New(p.cfg.Worker.Executors, executor.Deps{
 		Egress: p.egress, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 	})
@@ -266,6 +278,7 @@ func (p *Process) buildWorker() error {
 		Tools:     registryv1.NewToolExecutionServiceClient(registryConn),
 		Inference: inferencev1.NewInferenceServiceClient(inferenceConn),
 		Shields:   policyv1.NewPolicyServiceClient(policyConn),
+		Ingestion: knowledgev1.NewIngestionServiceClient(knowledgeConn),
 	})
 	if err != nil {
 		return err

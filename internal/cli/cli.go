@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/approval"
 	"github.com/windlass-dev/windlass/internal/cli/artifact"
 	"github.com/windlass-dev/windlass/internal/cli/audit"
+	"github.com/windlass-dev/windlass/internal/cli/bank"
 	"github.com/windlass-dev/windlass/internal/cli/budget"
 	"github.com/windlass-dev/windlass/internal/cli/cache"
 	"github.com/windlass-dev/windlass/internal/cli/chat"
@@ -27,6 +28,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/grant"
 	"github.com/windlass-dev/windlass/internal/cli/group"
 	"github.com/windlass-dev/windlass/internal/cli/initproject"
+	"github.com/windlass-dev/windlass/internal/cli/knowledge"
 	"github.com/windlass-dev/windlass/internal/cli/login"
 	"github.com/windlass-dev/windlass/internal/cli/mcp"
 	"github.com/windlass-dev/windlass/internal/cli/model"
@@ -50,7 +52,7 @@ import (
 func nouns() []command.Noun {
 	return []command.Noun{
 		agent.Noun(), session.Noun(), turn.Noun(), approval.Noun(), tool.Noun(), group.Noun(), source.Noun(), model.Noun(), decision.Noun(),
-		execution.Noun(), budget.Noun(), file.Noun(), webhook.Noun(), schedule.Noun(), policy.Noun(), event.Noun(),
+		execution.Noun(), budget.Noun(), file.Noun(), bank.Noun(), webhook.Noun(), schedule.Noun(), policy.Noun(), event.Noun(),
 	}
 }
 
@@ -85,7 +87,7 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 	})...)
 	add("talk", "Talk:", append(chat.Commands(r), decide.Command(r), apply.Command(r))...)
 	add("nouns", "Look and change:", append(r.Nouns(), r.Get(), r.List(), artifact.Command(r), secret.Command(r), connection.Command(r),
-		grant.Command(r), audit.Command(r), quota.Command(r), cache.Command(r), analytics.Command(r))...)
+		grant.Command(r), audit.Command(r), quota.Command(r), cache.Command(r), analytics.Command(r), knowledge.Command(r))...)
 	r.Finish(root)
 	return root
 }

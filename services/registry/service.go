@@ -165,6 +165,7 @@ func openKinds(cfg Config, st store.Store, deps Deps) kinds.Deps {
 	}
 	return kinds.Deps{
 		Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls, Builtin: builtin.New(deps.DB.Now, deps.Artifacts, deps.Knowledge),
+		SkillDirs: cfg.Skills.Dirs,
 	}
 }
 
