@@ -132,7 +132,7 @@ func (k Knowledge) search(ctx context.Context, r *source.Request) (*turnv1.ToolR
 		})
 	}
 	passage.Marks(r.Key(), found)
-	text := fmt.Sprintf("%d passages, the best first. %s", len(found), citeHint)
+	text := fmt.Sprintf("Passages found: %d, the best first. %s", len(found), citeHint)
 	if len(found) == 0 {
 		text = "Nothing was found. Other words may help; if nothing does, say that the documents do not answer this."
 	}
