@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/vault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	policyeventsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policyevents/v1"
@@ -28,10 +29,12 @@ import (
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/knowledge"
+	ingestion "github.com/windlass-dev/windlass/services/knowledge/dispatch"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/registry/agents"
+	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/dispatch"
 	"github.com/windlass-dev/windlass/workflows/temporal"
@@ -87,12 +90,13 @@ func (p *Process) buildInference() error {
 			Egress: p.egress, ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 			Getenv: p.opts.Getenv,
 		},
-		Authorizer: p.authorizer,
+		Authorizer: p.authorizer, Bus: p.bus,
 	})
 	if err != nil {
 		return err
 	}
 	svc.Register(p.server)
+	p.group.Add(background(Inference, svc.Run))
 	maps.Copy(p.ready, svc.Checks())
 	return nil
 }
@@ -131,6 +135,10 @@ func (p *Process) buildRegistry() error {
 	if err != nil {
 		return err
 	}
+	knowledgeConn, err := p.dial(Knowledge, nil) // as the principal of the call, too
+	if err != nil {
+		return err
+	}
 	svc, err := registry.New(p.cfg.Registry, registry.Deps{
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Bridge: mcpbridgev1.NewBridgeServiceClient(bridgeConn),
 		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn),
@@ -141,6 +149,9 @@ func (p *Process) buildRegistry() error {
 		AgentCalls: agents.Client{
 			Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Sessions: sessionsv1.NewSessionServiceClient(sessionsConn),
 			Turns: sessionsv1.NewTurnServiceClient(sessionsConn),
+		},
+		Knowledge: builtin.Knowledge{
+			Search: knowledgev1.NewSearchServiceClient(knowledgeConn), Documents: knowledgev1.NewDocumentServiceClient(knowledgeConn),
 		},
 	})
 	if err != nil {
@@ -160,7 +171,13 @@ func (p *Process) buildKnowledge() error {
 	if err != nil {
 		return err
 	}
-	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Log: p.log})
+	engine, err := ingestion.New(p.temporal)
+	if err != nil {
+		return err
+	}
+	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
+		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine, Log: p.log,
+	})
 	if err != nil {
 		return err
 	}
@@ -245,6 +262,10 @@ func (p *Process) buildWorker() error {
 	if err != nil {
 		return err
 	}
+	knowledgeConn, err := p.dial(Knowledge, as)
+	if err != nil {
+		return err
+	}
 	hosts, err := executor.New(p.cfg.Worker.Executors, executor.Deps{
 		Egress: p.egress, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 	})
@@ -257,6 +278,7 @@ func (p *Process) buildWorker() error {
 		Tools:     registryv1.NewToolExecutionServiceClient(registryConn),
 		Inference: inferencev1.NewInferenceServiceClient(inferenceConn),
 		Shields:   policyv1.NewPolicyServiceClient(policyConn),
+		Ingestion: knowledgev1.NewIngestionServiceClient(knowledgeConn),
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	"github.com/windlass-dev/windlass/services/knowledge/bank"
 	"github.com/windlass-dev/windlass/services/knowledge/document"
+	"github.com/windlass-dev/windlass/services/knowledge/ingest"
+	"github.com/windlass-dev/windlass/services/knowledge/search"
 )
 
 // Deps are the rooms that the servers call; all are required.
@@ -14,10 +16,16 @@ type Deps struct {
 	// Banks keeps banks, Documents their documents.
 	Banks     *bank.Service
 	Documents *document.Service
+	// Ingestions ingests documents.
+	Ingestions *ingest.Service
+	// Searches finds passages.
+	Searches *search.Service
 }
 
 // Register adds the services to a server.
 func Register(r grpc.ServiceRegistrar, deps Deps) {
 	knowledgev1.RegisterBankServiceServer(r, &banks{banks: deps.Banks})
-	knowledgev1.RegisterDocumentServiceServer(r, &documents{documents: deps.Documents})
+	knowledgev1.RegisterDocumentServiceServer(r, &documents{documents: deps.Documents, ingestions: deps.Ingestions})
+	knowledgev1.RegisterIngestionServiceServer(r, &ingestion{ingestions: deps.Ingestions})
+	knowledgev1.RegisterSearchServiceServer(r, &searches{searches: deps.Searches})
 }

@@ -35,6 +35,8 @@ type Store struct {
 	base
 	bankRows
 	documentRows
+	ingestionRows
+	searchRows
 }
 
 // base is what the parts of the store share, one part for each group of tables.
@@ -49,7 +51,9 @@ func Open(ctx context.Context, db *sqldb.DB) (*Store, error) {
 		return nil, fmt.Errorf("open knowledge store: %w", err)
 	}
 	b := base{db}
-	return &Store{base: b, bankRows: bankRows{b}, documentRows: documentRows{b}}, nil
+	return &Store{
+		base: b, bankRows: bankRows{b}, documentRows: documentRows{b}, ingestionRows: ingestionRows{b}, searchRows: searchRows{b},
+	}, nil
 }
 
 // Now is the database's time, in whole microseconds as columns have them.
