@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/windlass-dev/windlass/gateway/codec"
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -85,12 +84,8 @@ func (f *Files) Begin() func(http.ResponseWriter, *http.Request, map[string]stri
 		if err != nil {
 			return err
 		}
-		body, err := codec.Marshal(u)
-		if err != nil {
-			return err
-		}
 		progress(w, u)
-		writeCreated(w, r, u.GetId(), body)
+		answer(w, r, u, u.GetId(), nil)
 		return nil
 	})
 }

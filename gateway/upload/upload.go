@@ -59,11 +59,6 @@ func answer(w http.ResponseWriter, r *http.Request, created proto.Message, id st
 		problem.Write(w, r, err)
 		return
 	}
-	writeCreated(w, r, created.GetId(), body)
-}
-
-// writeCreated answers a request that has created something below its path, as JSON.
-func writeCreated(w http.ResponseWriter, r *http.Request, id string, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Location", r.URL.Path+"/"+url.PathEscape(id))
 	w.WriteHeader(http.StatusCreated)

@@ -31,7 +31,7 @@ const (
 type Work struct {
 	// Name identifies it among the works of a program.
 	Name string
-	// Do answers one request in the child. An error that is a *Refusal reaches the caller of Runner.Do, any other one ends the child. A panic
+	// Do answers one request in the child. An error that is an *Error reaches the caller of Runner.Do, any other one ends the child. A panic
 	// is a refusal: the file is damaged.
 	Do func(request json.RawMessage, data []byte) (Answer, error)
 
@@ -51,8 +51,8 @@ type Answer struct {
 	Body []byte
 }
 
-// Refusal is why a file is refused. Its text continues the name of the file, and may be shown to users and models.
-type Refusal struct {
+// Error is why a file is refused. Its text continues the name of the file, and may be shown to users and models.
+type Error struct {
 	// Text is the reason.
 	Text string
 	// Exhausted: the file could not be read within the limits of time and memory, which another attempt may be.
@@ -60,10 +60,10 @@ type Refusal struct {
 }
 
 // Error returns the text.
-func (r *Refusal) Error() string { return r.Text }
+func (r *Error) Error() string { return r.Text }
 
 // Refuse returns a refusal.
-func Refuse(format string, args ...any) error { return &Refusal{Text: fmt.Sprintf(format, args...)} }
+func Refuse(format string, args ...any) error { return &Error{Text: fmt.Sprintf(format, args...)} }
 
 // isParent reports whether Main was called, so that this program can be the child too.
 var isParent atomic.Bool
@@ -126,7 +126,7 @@ func executable() (string, error) {
 }
 
 // Do has a child answer a request about a file, decodes the head of the answer and returns its body. The caller has called Acquire. The
-// error is a *Refusal if the child refuses the file or exceeds its limits; any other error says nothing about the file.
+// error is an *Error if the child refuses the file or exceeds its limits; any other error says nothing about the file.
 func (r *Runner) Do(ctx context.Context, request any, data []byte, head any) ([]byte, error) {
 	if !isParent.Load() {
 		return nil, errors.New("the program has not called child.Main")
@@ -155,9 +155,9 @@ func (r *Runner) Do(ctx context.Context, request any, data []byte, head any) ([]
 		return nil, ctx.Err()
 	case err != nil:
 		text := fmt.Sprintf("cannot be decoded with %d MiB of memory within %s", w.Memory>>20, w.CPU)
-		return nil, &Refusal{Text: text, Exhausted: true}
+		return nil, &Error{Text: text, Exhausted: true}
 	case got.Refused != "":
-		return nil, &Refusal{Text: got.Refused}
+		return nil, &Error{Text: got.Refused}
 	}
 	if err := json.Unmarshal(got.Head, head); err != nil {
 		return nil, fmt.Errorf("decode the answer of a child process: %w", err)

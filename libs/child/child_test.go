@@ -49,7 +49,13 @@ func echo() child.Work {
 	}
 }
 
-func deep(n int) int { return deep(n+1) + n }
+// deep calls itself until the stack is full.
+func deep(n int) int {
+	if n < 0 {
+		return 0
+	}
+	return deep(n+1) + n
+}
 
 func TestDo(t *testing.T) {
 	r := child.New(echo(), 2)
@@ -75,7 +81,7 @@ func TestDo(t *testing.T) {
 			defer release()
 			var head string
 			body, err := r.Do(t.Context(), row.request, []byte(row.data), &head)
-			refused, ok := errors.AsType[*child.Refusal](err)
+			refused, ok := errors.AsType[*child.Error](err)
 			switch {
 			case row.refused != "" && (!ok || !strings.Contains(err.Error(), row.refused) || refused.Exhausted != row.exhausted):
 				t.Errorf("%+v, want %q", err, row.refused)

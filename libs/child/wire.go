@@ -62,7 +62,7 @@ func serve(w Work, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("read the file: %w", err)
 	}
 	got, err := do(w, line, data)
-	refused, isRefusal := errors.AsType[*Refusal](err)
+	refused, isRefusal := errors.AsType[*Error](err)
 	if err != nil && !isRefusal {
 		return err
 	}

@@ -54,7 +54,7 @@ func (a answer) err() error {
 func askChild(r *child.Runner) func(context.Context, request, []byte) (answer, error) {
 	return func(ctx context.Context, asked request, data []byte) (got answer, err error) {
 		got.Data, err = r.Do(ctx, asked, data, &got)
-		if refused, ok := errors.AsType[*child.Refusal](err); ok {
+		if refused, ok := errors.AsType[*child.Error](err); ok {
 			return answer{refused: &Error{text: refused.Text, Exhausted: refused.Exhausted}}, nil
 		}
 		return got, err

@@ -94,7 +94,7 @@ func (p *Parser) Parse(ctx context.Context, in Input) (Document, error) {
 	defer release()
 	var got head
 	text, err := p.children.Do(ctx, request{Name: in.Name, MediaType: mediaType}, in.Data, &got)
-	if refused, ok := errors.AsType[*child.Refusal](err); ok {
+	if refused, ok := errors.AsType[*child.Error](err); ok {
 		if refused.Exhausted {
 			return Document{}, &Error{
 				Text:      fmt.Sprintf("cannot be read with %d MiB of memory and %s of processor time: split or simplify it", memory>>20, maxCPU),

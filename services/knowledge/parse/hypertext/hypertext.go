@@ -75,7 +75,6 @@ func Add(b *document.Builder, text string) error {
 type reader struct {
 	b      *document.Builder
 	inline strings.Builder
-	kind   document.Kind // of the text that is being collected
 	lists  []list
 	quotes int
 	marker string // of the item that begins

@@ -3,6 +3,7 @@ package source
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/services/knowledge/parse/charset"
@@ -32,10 +33,8 @@ func languages() map[string][]string {
 // TypeOf returns the media type of files with an extension, "" for those of other formats.
 func (Format) TypeOf(extension string) string {
 	for language, extensions := range languages() {
-		for _, e := range extensions {
-			if e == extension {
-				return prefix + language
-			}
+		if slices.Contains(extensions, extension) {
+			return prefix + language
 		}
 	}
 	return ""
