@@ -84,7 +84,6 @@ func callers() map[string][]string {
 		"windlass.policy.v1.QuotaService":           {Gateway, Sessions, Registry, Inference, MCPBridge, Worker, Knowledge},
 		"windlass.inference.v1.InferenceService":    {Gateway, Sessions, Policy, Worker},
 		"windlass.mcpbridge.v1.BridgeService":       {Registry},
-		"windlass.knowledge.v1.SearchService":       {Gateway, Registry},
 		"windlass.registry.v1.SourceService":        {Gateway, Sessions, Policy},
 		"windlass.registry.v1.ToolGroupService":     {Gateway, Sessions, Policy},
 		"windlass.registry.v1.ToolService":          {Gateway, Sessions},
