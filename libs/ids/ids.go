@@ -38,6 +38,8 @@ const (
 	Execution = "exe"
 	// Artifact is the prefix of an artifact's id.
 	Artifact = "art"
+	// Fact is the prefix of the id of a fact about a user.
+	Fact = "fct"
 	// File is the prefix of an uploaded file's id.
 	File = "fil"
 	// Approval is the prefix of an approval's id.

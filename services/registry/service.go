@@ -71,6 +71,8 @@ type Deps struct {
 	AgentCalls agents.Client
 	// Artifacts is used by one of the mesh's own tools, for the principal in the call's context.
 	Artifacts builtin.Artifacts
+	// Facts remembers facts about users, for one of the mesh's own tools; nil, which is allowed, leaves that tool out.
+	Facts builtin.Facts
 	// Sessions and Agents are read for the principals of calls.
 	Sessions origin.Sessions
 	Agents   origin.Agents
@@ -160,7 +162,7 @@ func openKinds(cfg Config, st store.Store, deps Deps) kinds.Deps {
 			Timeout: cfg.DiscoverTimeout,
 		}, deps.Egress),
 	}
-	return kinds.Deps{Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls, Builtin: builtin.New(deps.DB.Now, deps.Artifacts)}
+	return kinds.Deps{Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls, Builtin: builtin.New(deps.DB.Now, deps.Artifacts, deps.Facts)}
 }
 
 // openLog returns the log of domain events.

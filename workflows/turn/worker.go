@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/config"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/schedule"
@@ -56,6 +57,8 @@ type Deps struct {
 	Inference inferencev1.InferenceServiceClient
 	// Shields check texts.
 	Shields shield.TextChecker
+	// Facts recalls facts about users; nil, which is allowed, recalls none.
+	Facts knowledgev1.RecallServiceClient
 	// Executors does the rounds of agents with an executor; nil refuses them. The worker closes it when it stops.
 	Executors *executor.Host
 	// Bus carries deltas out and news of other workers in.
@@ -88,6 +91,7 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	cfg.Step.Owner = cfg.ID
 	stepDeps := runner.Deps{
 		Sessions: deps.Sessions, Tools: deps.Tools, Inference: deps.Inference, Shields: deps.Shields, Bus: deps.Bus, Log: deps.Log,
+		Facts: deps.Facts,
 	}
 	if deps.Executors != nil {
 		stepDeps.Executors = deps.Executors

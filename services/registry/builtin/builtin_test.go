@@ -9,7 +9,7 @@ import (
 )
 
 func TestTools(t *testing.T) {
-	tools := New(func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }, nil)
+	tools := New(func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }, nil, nil)
 	for _, row := range []struct {
 		name, zone, want, err string
 	}{

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/stack"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -41,13 +42,20 @@ type models interface {
 	ResolveChain(context.Context, *inferencev1.ResolveChainRequest, ...grpc.CallOption) (*inferencev1.Chain, error)
 }
 
-// Deps are what begin steps work with. All are required.
+// memory is what is asked of the knowledge service.
+type memory interface {
+	Recall(context.Context, *knowledgev1.RecallRequest, ...grpc.CallOption) (*knowledgev1.RecallResponse, error)
+}
+
+// Deps are what begin steps work with. All but Facts are required.
 type Deps struct {
 	Sessions  journal
 	Tools     tools
 	Inference models
 	Pinned    *pinned.Cache
 	Shields   *shield.Checker
+	// Facts recalls facts about users; without it there are none.
+	Facts memory
 	// Now is the time by which deadlines are set.
 	Now func() time.Time
 	// ContextWindow is what a model is taken to read and write, in tokens, when neither agent nor provider says.
@@ -89,7 +97,11 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 		return nil, err
 	}
 	bound := chain.GetTargets()[0].GetModel()
-	own, reader := aside(agent, usable.GetTools())
+	facts, err := b.recall(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	own, reader := aside(agent, withoutMemory(agent, usable.GetTools()))
 	own, others := split(agent, own)
 	client, agents := loaded.GetClientTools(), append(usableAgents(loaded, usable), others...)
 	if agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
@@ -103,6 +115,7 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	}
 	pinChain(surface, chain)
 	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, shown, client, agents)
+	surface.Facts, surface.PromptTokens = refs(facts), surface.GetPromptTokens()+factTokens(facts)
 	surface.Unpriced = !contract.Hosted(agent) && !priced(chain)
 	surface.MaxOutputTokens, surface.StructuredOutput = agent.GetMaxOutputTokens(), agent.GetOutputSchema() != nil
 	strategy, reason := resume(loaded.GetRerun(), surface, agent)
@@ -111,6 +124,7 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{
 		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: bound.GetName(), SurfaceHash: surface.GetSurfaceHash(),
 		Tools: toolNames(own, agents, client), Fallbacks: fallbacks(chain), Route: chain.GetRoute(), RouteRevision: surface.GetRouteRevision(),
+		Facts: surface.GetFacts(),
 	}}}}
 	blocked, shields, err := b.Shields.Input(ctx, loaded)
 	if err != nil {
@@ -182,7 +196,7 @@ func (b begin) resolve(ctx context.Context, loaded *step.Loaded) (*inferencev1.C
 // resolveTools asks which tools the agent's globs stand for and its user may use. An agent that thinks directly is shown none.
 func (b begin) resolveTools(ctx context.Context, loaded *step.Loaded) (*registryv1.ResolveToolsResponse, error) {
 	agent := loaded.GetAgent()
-	globs := agent.GetTools()
+	globs := withMemory(agent)
 	if len(globs)+len(loaded.GetAgentTools()) == 0 || agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
 		return nil, nil
 	}
