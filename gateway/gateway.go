@@ -45,8 +45,8 @@ type MCP interface {
 
 // Deps holds the gateway's dependencies.
 type Deps struct {
-	// Sessions, Registry, Policy and Inference are connections that forward the principal of the call's context. Required.
-	Sessions, Registry, Policy, Inference Conn
+	// Sessions, Registry, Policy, Inference and Knowledge are connections that forward the principal of the call's context. Required.
+	Sessions, Registry, Policy, Inference, Knowledge Conn
 	// Authenticator authenticates callers; nil refuses all.
 	Authenticator *authn.Authenticator
 	// MCP serves /mcp and what is below it; nil means not served.
@@ -163,7 +163,8 @@ func (g *Gateway) build() error {
 		Log: g.deps.Log,
 	})
 	g.api, err = rest.New(rest.Deps{
-		Sessions: g.deps.Sessions, Registry: g.deps.Registry, Policy: g.deps.Policy, Inference: g.deps.Inference, Log: g.deps.Log,
+		Sessions: g.deps.Sessions, Registry: g.deps.Registry, Policy: g.deps.Policy, Inference: g.deps.Inference,
+		Knowledge: g.deps.Knowledge, Log: g.deps.Log,
 		MaxBody: int64(g.cfg.MaxBody), Timeout: g.cfg.Timeout, MaxTimeout: g.cfg.MaxTimeout, Matched: recordRoute,
 	})
 	if err != nil {

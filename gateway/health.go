@@ -28,6 +28,7 @@ func (g *Gateway) checks() map[string]probe.Check {
 func (g *Gateway) roles() map[string]Conn {
 	return map[string]Conn{
 		"sessions": g.deps.Sessions, "registry": g.deps.Registry, "policy": g.deps.Policy, "inference": g.deps.Inference,
+		"knowledge": g.deps.Knowledge,
 	}
 }
 

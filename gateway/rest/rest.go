@@ -16,10 +16,12 @@ import (
 	"google.golang.org/grpc"
 
 	inferencegw "github.com/windlass-dev/windlass/gateway/gen/windlass/inference/v1"
+	knowledgegw "github.com/windlass-dev/windlass/gateway/gen/windlass/knowledge/v1"
 	policygw "github.com/windlass-dev/windlass/gateway/gen/windlass/policy/v1"
 	registrygw "github.com/windlass-dev/windlass/gateway/gen/windlass/registry/v1"
 	sessionsgw "github.com/windlass-dev/windlass/gateway/gen/windlass/sessions/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -28,7 +30,7 @@ import (
 // Deps holds the dependencies of the REST API; all of them are required.
 type Deps struct {
 	// Connections to the roles; they forward the principal of the request's context.
-	Sessions, Registry, Policy, Inference grpc.ClientConnInterface
+	Sessions, Registry, Policy, Inference, Knowledge grpc.ClientConnInterface
 	// Log receives internal errors.
 	Log *slog.Logger
 	// MaxBody is the maximum size of a request body in bytes.
@@ -53,8 +55,8 @@ type API struct {
 
 // New builds the API.
 func New(deps Deps) (*API, error) {
-	if deps.Sessions == nil || deps.Registry == nil || deps.Policy == nil || deps.Inference == nil {
-		return nil, errors.New("rest needs a connection to sessions, registry, policy and inference")
+	if deps.Sessions == nil || deps.Registry == nil || deps.Policy == nil || deps.Inference == nil || deps.Knowledge == nil {
+		return nil, errors.New("rest needs a connection to sessions, registry, policy, inference and knowledge")
 	}
 	if deps.Log == nil || deps.Matched == nil || deps.MaxBody <= 0 || deps.Timeout <= 0 || deps.MaxTimeout < deps.Timeout {
 		return nil, errors.New("rest needs Log, Matched, MaxBody, Timeout and a MaxTimeout that is no less")
@@ -109,6 +111,8 @@ func (a *API) register() error {
 		policygw.RegisterAccessPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewAccessPolicyServiceClient(keyed{a.deps.Policy})),
 		policygw.RegisterPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewPolicyServiceClient(keyed{a.deps.Policy})),
 		inferencegw.RegisterInferenceServiceHandlerClient(ctx, a.mux, inferencev1.NewInferenceServiceClient(keyed{a.deps.Inference})),
+		knowledgegw.RegisterBankServiceHandlerClient(ctx, a.mux, knowledgev1.NewBankServiceClient(keyed{a.deps.Knowledge})),
+		knowledgegw.RegisterDocumentServiceHandlerClient(ctx, a.mux, knowledgev1.NewDocumentServiceClient(keyed{a.deps.Knowledge})),
 	)
 	if err != nil {
 		return fmt.Errorf("register REST handlers: %w", err)

@@ -27,6 +27,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/knowledge"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
@@ -150,6 +151,24 @@ func (p *Process) buildRegistry() error {
 	return nil
 }
 
+func (p *Process) buildKnowledge() error {
+	db, err := p.database(Knowledge)
+	if err != nil {
+		return err
+	}
+	policyConn, err := p.dial(Policy, authn.Service(Knowledge))
+	if err != nil {
+		return err
+	}
+	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Log: p.log})
+	if err != nil {
+		return err
+	}
+	svc.Register(p.server)
+	p.group.Add(background(Knowledge, svc.Run))
+	return nil
+}
+
 func (p *Process) buildSessions() error {
 	db, err := p.database(Sessions)
 	if err != nil {
@@ -266,6 +285,7 @@ func (p *Process) buildGateway() error {
 	}
 	for role, conn := range map[string]*gateway.Conn{
 		Sessions: &conns.Sessions, Registry: &conns.Registry, Policy: &conns.Policy, Inference: &conns.Inference,
+		Knowledge: &conns.Knowledge,
 	} {
 		c, err := p.dial(role, nil)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	"github.com/windlass-dev/windlass/services/inference"
+	"github.com/windlass-dev/windlass/services/knowledge"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
@@ -43,6 +44,7 @@ type Config struct {
 	Gateway   gateway.Config   `yaml:"gateway"`
 	Sessions  sessions.Config  `yaml:"sessions"`
 	Registry  registry.Config  `yaml:"registry"`
+	Knowledge knowledge.Config `yaml:"knowledge"`
 	Policy    policy.Config    `yaml:"policy"`
 	Inference inference.Config `yaml:"inference"`
 	MCPBridge mcpbridge.Config `yaml:"mcpbridge"`
@@ -125,7 +127,7 @@ func Defaults() Config {
 	c := config.Default[Config]()
 	c.Policy, c.Temporal.ParkAfter = policy.DefaultConfig(), contract.ParkAfter
 	c.Mesh.Listen, c.Mesh.Targets = map[string]string{}, map[string]string{}
-	for i, role := range []string{Sessions, Registry, Policy, Inference, MCPBridge, Worker, Gateway} {
+	for i, role := range []string{Sessions, Registry, Policy, Inference, MCPBridge, Worker, Gateway, Knowledge} {
 		addr := fmt.Sprintf("127.0.0.1:%d", 9091+i)
 		c.Mesh.Listen[role], c.Mesh.Targets[role] = addr, addr
 	}

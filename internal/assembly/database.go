@@ -16,7 +16,7 @@ import (
 func (p *Process) database(role string) (*sqldb.DB, error) {
 	cfg := sqldb.Config{
 		URL: p.cfg.Database.databaseURL(role), Schema: role, MaxConns: p.cfg.Database.MaxConns,
-		FlushOn: p.cfg.Database.Flush, Log: p.log, Now: faultpoint.Clock(),
+		FlushOn: p.cfg.Database.Flush, Log: p.log, Now: faultpoint.Clock(), SecureDelete: role == Knowledge,
 	}
 	db, err := openDatabase(p.ctx, cfg)
 	if err != nil {

@@ -74,14 +74,14 @@ func (c MeshConfig) serverTLS(roles []string) (*rpc.ServerTLS, error) {
 // and sessions for bundles. A service that is missing has no caller in another process.
 func callers() map[string][]string {
 	out := map[string][]string{
-		"windlass.policy.v1.PolicyService":          {Gateway, Sessions, Registry, Inference, MCPBridge, Worker},
-		"windlass.policy.v1.AuditService":           {Gateway, Sessions, Registry, Inference, MCPBridge, Worker},
+		"windlass.policy.v1.PolicyService":          {Gateway, Sessions, Registry, Inference, MCPBridge, Worker, Knowledge},
+		"windlass.policy.v1.AuditService":           {Gateway, Sessions, Registry, Inference, MCPBridge, Worker, Knowledge},
 		"windlass.login.v1.LoginService":            {Gateway},
 		"windlass.policy.v1.SecretService":          {Gateway, Sessions, Registry, Inference, MCPBridge, Worker},
 		"windlass.policy.v1.ConnectionService":      {Gateway, Sessions, Registry, MCPBridge, Worker},
 		"windlass.policy.v1.GrantService":           {Gateway, Sessions, Registry, Worker},
 		"windlass.policy.v1.AccessPolicyService":    {Gateway, Sessions},
-		"windlass.policy.v1.QuotaService":           {Gateway, Sessions, Registry, Inference, MCPBridge, Worker},
+		"windlass.policy.v1.QuotaService":           {Gateway, Sessions, Registry, Inference, MCPBridge, Worker, Knowledge},
 		"windlass.inference.v1.InferenceService":    {Gateway, Sessions, Policy, Worker},
 		"windlass.mcpbridge.v1.BridgeService":       {Registry},
 		"windlass.registry.v1.SourceService":        {Gateway, Sessions, Policy},
@@ -101,7 +101,7 @@ func callers() map[string][]string {
 	for _, service := range []string{
 		"registry.v1.ServerService", "registry.v1.ToolCacheService", "registry.v1.ToolAnalyticsService", "sessions.v1.ApprovalService",
 		"sessions.v1.BudgetService", "sessions.v1.EventService", "sessions.v1.ScheduleService", "sessions.v1.SessionAnalyticsService",
-		"sessions.v1.WebhookService",
+		"sessions.v1.WebhookService", "knowledge.v1.BankService", "knowledge.v1.DocumentService",
 	} {
 		out["windlass."+service] = []string{Gateway}
 	}

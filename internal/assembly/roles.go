@@ -15,6 +15,7 @@ const (
 	Inference = "inference"
 	MCPBridge = "mcpbridge"
 	Registry  = "registry"
+	Knowledge = "knowledge"
 	Sessions  = "sessions"
 	Worker    = "worker"
 	Gateway   = "gateway"
@@ -40,6 +41,7 @@ func table() []component {
 		{role: Inference, rpc: true, build: (*Process).buildInference},
 		{role: MCPBridge, rpc: true, build: (*Process).buildBridge},
 		{role: Registry, database: true, bus: true, rpc: true, build: (*Process).buildRegistry},
+		{role: Knowledge, database: true, temporal: true, rpc: true, build: (*Process).buildKnowledge},
 		{role: Sessions, database: true, bus: true, temporal: true, rpc: true, build: (*Process).buildSessions},
 		{role: Worker, bus: true, temporal: true, build: (*Process).buildWorker},
 		{role: Gateway, build: (*Process).buildGateway},

@@ -42,6 +42,10 @@ const (
 	Fact = "fct"
 	// File is the prefix of an uploaded file's id.
 	File = "fil"
+	// Document is the prefix of a document's id.
+	Document = "doc"
+	// Version is the prefix of the id of a document's version.
+	Version = "ver"
 	// Approval is the prefix of an approval's id.
 	Approval = "apr"
 	// Lease is the prefix of a lease holder's id.

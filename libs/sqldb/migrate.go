@@ -14,7 +14,8 @@ import (
 // Postgres one of them works and the others wait. The same files serve both engines; they may contain {{json}} (TEXT or JSONB), {{blob}}
 // (BLOB or BYTEA), {{strict}} (" STRICT" or nothing), {{rowless}} (" STRICT, WITHOUT ROWID" or nothing: half the writes for small rows
 // found by their key) and {{identity}} (the type of an auto-incrementing integer primary key). Other column types are Postgres's BIGINT,
-// BOOLEAN, DOUBLE PRECISION and TEXT in upper case, which are translated for SQLite. A file is run in one transaction, up to
+// BOOLEAN, DOUBLE PRECISION and TEXT in upper case, which are translated for SQLite. Lines after
+// "-- +sqlite" or "-- +postgres" are for that engine only, up to the next such line or "-- +all". A file is run in one transaction, up to
 // "-- +goose Down"; other annotations of goose have no effect. If ctx ends, completed migrations stay, and none is half applied.
 //
 // A database with a migration that files do not have is refused: with ErrNewer if it is a later one, else with ErrOlder.

@@ -16,6 +16,7 @@ var postgresTypes = regexp.MustCompile(`\b(BIGINT|SMALLINT|BOOLEAN)\b`)
 
 // render renders a migration for one dialect.
 func render(dialect, text string) string {
+	text = part(dialect, text)
 	if dialect == Postgres {
 		return strings.NewReplacer("{{json}}", "JSONB", "{{blob}}", "BYTEA", "{{strict}}", "", "{{rowless}}", "",
 			"{{identity}}", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY").Replace(text)
@@ -23,6 +24,27 @@ func render(dialect, text string) string {
 	text = strings.NewReplacer("{{json}}", "TEXT", "{{blob}}", "BLOB", "{{strict}}", " STRICT", "{{rowless}}", " STRICT, WITHOUT ROWID",
 		"{{identity}}", "INTEGER PRIMARY KEY AUTOINCREMENT", "DOUBLE PRECISION", "REAL").Replace(text)
 	return postgresTypes.ReplaceAllString(text, "INTEGER")
+}
+
+// part returns the lines of a migration for one dialect: those that are not between "-- +" with the name of the other dialect and the next
+// such mark; "-- +all" marks lines for both.
+func part(dialect, text string) string {
+	if !strings.Contains(text, "-- +"+SQLite+"\n") && !strings.Contains(text, "-- +"+Postgres+"\n") {
+		return text
+	}
+	var out strings.Builder
+	kept := true
+	for line := range strings.Lines(text) {
+		switch mark := strings.TrimSpace(line); mark {
+		case "-- +" + SQLite, "-- +" + Postgres, "-- +all":
+			kept = mark == "-- +all" || mark == "-- +"+dialect
+			continue
+		}
+		if kept {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
 }
 
 // migrations reads the .sql files of a directory. The part of a file above "-- +goose Down" is run at once, in one transaction: goose would

@@ -54,6 +54,8 @@ type Config struct {
 	// FlushOn says which commits are on disk before their callers continue: FlushPromises, FlushCommits or FlushCalls. "" means
 	// FlushPromises. PostgreSQL flushes each commit with all of them.
 	FlushOn string
+	// SecureDelete has SQLite overwrite deleted rows with zeros; see also Checkpoint. PostgreSQL does that when it vacuums.
+	SecureDelete bool
 	// Flush syncs a file to disk, on SQLite. Nil means (*os.File).Sync; tests observe it.
 	Flush func(*os.File) error
 }

@@ -52,8 +52,13 @@ func openSQLite(ctx context.Context, cfg Config) (_ *DB, err error) {
 		readers = sqliteReaders
 	}
 	// Checkpoint after 4,000 pages of 4 KiB: a page that many transactions change is then written to the file once.
-	if db.write, err = sqlitePool(path, 1, "_txlock", "immediate", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(NORMAL)",
-		"_pragma", "wal_autocheckpoint(4000)"); err != nil {
+	params := []string{
+		"_txlock", "immediate", "_pragma", "journal_mode(WAL)", "_pragma", "synchronous(NORMAL)", "_pragma", "wal_autocheckpoint(4000)",
+	}
+	if cfg.SecureDelete {
+		params = append(params, "_pragma", "secure_delete(1)")
+	}
+	if db.write, err = sqlitePool(path, 1, params...); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, translate(err))
 	}
 	// Open for writing first: it makes the file a WAL database, and fails if the file is not writable.
@@ -92,6 +97,29 @@ func sqlitePool(path string, conns int, params ...string) (*sql.DB, error) {
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	return pool, nil
+}
+
+// Checkpoint moves what the write-ahead log of a SQLite file has to the file, and empties the log, so that rows deleted with
+// Config.SecureDelete are in neither. It waits for reads that are under way; ErrConflict if they take longer than ten seconds. On PostgreSQL
+// it does nothing: deleted rows stay in the files until they are vacuumed, and in the server's log until it is recycled.
+func (db *DB) Checkpoint(ctx context.Context) error {
+	if db.dialect != SQLite {
+		return nil
+	}
+	refuseNested("Checkpoint")
+	if _, err := db.queue.enter(ctx, false); err != nil {
+		return err
+	}
+	defer db.queue.leave()
+	busy, err := One(ctx, db.write, func(s Scanner) (busy bool, err error) {
+		var pages, moved int
+		err = s.Scan(&busy, &pages, &moved)
+		return busy, err
+	}, "PRAGMA wal_checkpoint(TRUNCATE)")
+	if err == nil && busy {
+		err = ErrConflict
+	}
+	return err
 }
 
 // probe runs a write transaction that changes nothing but takes the write lock.

@@ -66,7 +66,7 @@ func defaultServiceRules() []decide.Rule {
 	return []decide.Rule{
 		{
 			Name:        "mesh-servers",
-			Roles:       []string{"gateway", "sessions", "registry", "inference", "mcpbridge", "worker"},
+			Roles:       []string{"gateway", "sessions", "registry", "inference", "mcpbridge", "worker", "knowledge"},
 			Permissions: []string{"policy.permissions.get", "policy.denials.record", "policy.audit.record", "policy.quotas.lease"},
 		},
 		{

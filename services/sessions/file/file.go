@@ -11,8 +11,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/upload"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -52,14 +51,8 @@ func (c Config) Check() error {
 	return nil
 }
 
-const (
-	// maxRead is the maximum number of bytes that one read returns.
-	maxRead = 8 << 20
-	// pieceTime is how long a caller may take to send more of a file, and uploadTime to send all of it.
-	pieceTime, uploadTime = 30 * time.Second, 10 * time.Minute
-	// maxOwnUploads is how many uploads of one user a process takes at a time.
-	maxOwnUploads = 3
-)
+// maxRead is the maximum number of bytes that one read returns.
+const maxRead = 8 << 20
 
 // Spec describes a file that is uploaded.
 type Spec struct{ Name, MediaType string }
@@ -69,19 +62,13 @@ type Service struct {
 	cfg     Config
 	store   *store.Store
 	policy  access.PermissionReader
-	client  *http.Client  // fetches files at addresses
-	uploads chan struct{} // holds one for each upload under way
-
-	mu  sync.Mutex
-	own map[[2]string]int // uploads of a tenant's subject that are under way or wait
+	client  *http.Client // fetches files at addresses
+	uploads *upload.Gate
 }
 
 // New returns the service. policy says who may store files, and links that are fetched are dialled with e.
 func New(cfg Config, s *store.Store, policy access.PermissionReader, e *egress.Egress) *Service {
-	return &Service{
-		cfg: cfg, store: s, policy: policy, client: cfg.client(e), uploads: make(chan struct{}, max(cfg.MaxUploads, 1)),
-		own: map[[2]string]int{},
-	}
+	return &Service{cfg: cfg, store: s, policy: policy, client: cfg.client(e), uploads: upload.NewGate(cfg.MaxUploads)}
 }
 
 func errNotFound(id string) error {
@@ -89,16 +76,12 @@ func errNotFound(id string) error {
 }
 
 // Upload stores a file of the caller. next returns its bytes piece by piece, and nothing at the end.
-func (s *Service) Upload(ctx context.Context, spec Spec, next func() ([]byte, error)) (store.File, error) {
-	done, err := s.begin(ctx)
+func (s *Service) Upload(ctx context.Context, spec Spec, next upload.Next) (store.File, error) {
+	data, done, err := s.uploads.Receive(ctx, next, int64(s.cfg.MaxBytes), s.tooLarge(), fault.Invalid("file", "is empty"))
 	if err != nil {
 		return store.File{}, err
 	}
 	defer done()
-	data, err := s.receive(inTime(ctx, next))
-	if err != nil {
-		return store.File{}, err
-	}
 	found, err := inspect(data, spec.MediaType, s.cfg.MaxPixels)
 	if err != nil {
 		return store.File{}, err
@@ -121,80 +104,11 @@ func (s *Service) Upload(ctx context.Context, spec Spec, next func() ([]byte, er
 	return f, err
 }
 
-// begin admits an upload of the caller, and waits until the process takes it. The returned function ends it.
-func (s *Service) begin(ctx context.Context) (done func(), err error) {
-	p := authn.From(ctx)
-	who := [2]string{p.GetTenant(), p.GetSubject()}
-	count := func(change int) bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if change > 0 && s.own[who] == maxOwnUploads {
-			return false
-		}
-		if s.own[who] += change; s.own[who] == 0 {
-			delete(s.own, who)
-		}
-		return true
-	}
-	if !count(1) {
-		return nil, fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_RATE_LIMITED, "%d of your uploads are under way", maxOwnUploads).
-			Hint("Wait until one has ended.")
-	}
-	select {
-	case s.uploads <- struct{}{}:
-		return func() { <-s.uploads; count(-1) }, nil
-	case <-ctx.Done():
-		count(-1)
-		return nil, ctx.Err()
-	}
-}
-
-// inTime returns next with bounds on its time. What it waits for ends with ctx, which the end of the call ends.
-func inTime(ctx context.Context, next func() ([]byte, error)) func() ([]byte, error) {
-	type piece struct {
-		data []byte
-		err  error
-	}
-	end := time.Now().Add(uploadTime)
-	return func() ([]byte, error) {
-		got := make(chan piece, 1)
-		go func() {
-			data, err := next()
-			got <- piece{data, err}
-		}()
-		late := time.NewTimer(min(pieceTime, time.Until(end)))
-		defer late.Stop()
-		select {
-		case p := <-got:
-			return p.data, p.err
-		case <-late.C:
-			return nil, fault.New(codes.DeadlineExceeded, faultv1.Reason_REASON_DEADLINE_EXCEEDED, "the file did not arrive in time").
-				Hint("Send it again.")
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// receive collects the bytes of an upload.
-func (s *Service) receive(next func() ([]byte, error)) ([]byte, error) {
-	var data []byte
-	for {
-		piece, err := next()
-		switch {
-		case err != nil:
-			return nil, err
-		case len(piece) == 0 && len(data) == 0:
-			return nil, fault.Invalid("file", "is empty")
-		case len(piece) == 0:
-			return data, nil
-		case len(data)+len(piece) > int(s.cfg.MaxBytes):
-			e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the file has more than %d bytes", s.cfg.MaxBytes)
-			e.Fields = []fault.Field{{Path: "file", Message: fmt.Sprintf("at most %d bytes", s.cfg.MaxBytes)}}
-			return nil, e.Hint("Send a smaller file, or raise sessions.files.max_bytes.")
-		}
-		data = append(data, piece...)
-	}
+// tooLarge is the error about a file with too many bytes.
+func (s *Service) tooLarge() error {
+	e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the file has more than %d bytes", s.cfg.MaxBytes)
+	e.Fields = []fault.Field{{Path: "file", Message: fmt.Sprintf("at most %d bytes", s.cfg.MaxBytes)}}
+	return e.Hint("Send a smaller file, or raise sessions.files.max_bytes.")
 }
 
 // baseName is the last part of the path that a caller names a file by.

@@ -1,0 +1,23 @@
+// Package api serves windlass.knowledge.v1. It is the only package of the service that knows the API's messages.
+package api
+
+import (
+	"google.golang.org/grpc"
+
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
+	"github.com/windlass-dev/windlass/services/knowledge/bank"
+	"github.com/windlass-dev/windlass/services/knowledge/document"
+)
+
+// Deps are the rooms that the servers call; all are required.
+type Deps struct {
+	// Banks keeps banks, Documents their documents.
+	Banks     *bank.Service
+	Documents *document.Service
+}
+
+// Register adds the services to a server.
+func Register(r grpc.ServiceRegistrar, deps Deps) {
+	knowledgev1.RegisterBankServiceServer(r, &banks{banks: deps.Banks})
+	knowledgev1.RegisterDocumentServiceServer(r, &documents{documents: deps.Documents})
+}

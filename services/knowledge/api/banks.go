@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+
+	"github.com/windlass-dev/windlass/libs/fieldmask"
+	"github.com/windlass-dev/windlass/libs/page"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
+	"github.com/windlass-dev/windlass/services/knowledge/bank"
+	"github.com/windlass-dev/windlass/services/knowledge/store"
+)
+
+// banks implements BankService.
+type banks struct {
+	knowledgev1.UnimplementedBankServiceServer
+	banks *bank.Service
+}
+
+// CreateBank implements BankService.
+func (s *banks) CreateBank(ctx context.Context, req *knowledgev1.CreateBankRequest) (*knowledgev1.Bank, error) {
+	in := req.GetBank()
+	b, err := s.banks.Create(ctx, store.Bank{ID: in.GetId(), DisplayName: in.GetDisplayName(), Description: in.GetDescription()})
+	if err != nil {
+		return nil, err
+	}
+	return bankToProto(b), nil
+}
+
+// GetBank implements BankService.
+func (s *banks) GetBank(ctx context.Context, req *knowledgev1.GetBankRequest) (*knowledgev1.Bank, error) {
+	b, err := s.banks.Get(ctx, req.GetBankId())
+	if err != nil {
+		return nil, err
+	}
+	return bankToProto(b), nil
+}
+
+// ListBanks implements BankService.
+func (s *banks) ListBanks(ctx context.Context, req *knowledgev1.ListBanksRequest) (*knowledgev1.ListBanksResponse, error) {
+	const list = "banks"
+	var after string
+	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.banks.List(ctx, after, size+1)
+	if err != nil {
+		return nil, err
+	}
+	out := &knowledgev1.ListBanksResponse{}
+	rows, out.NextPageToken = page.Trim(rows, size, list, func(b store.Bank) any { return b.ID })
+	for _, b := range rows {
+		out.Banks = append(out.Banks, bankToProto(b))
+	}
+	return out, nil
+}
+
+var bankFields = fieldmask.Resource{Name: "bank", Mutable: []string{"display_name", "description"}, Fixed: []string{"id"}}
+
+// UpdateBank implements BankService.
+func (s *banks) UpdateBank(ctx context.Context, req *knowledgev1.UpdateBankRequest) (*knowledgev1.Bank, error) {
+	b, err := s.banks.Update(ctx, req.GetBank().GetId(), func(b *store.Bank) error {
+		now := bankToProto(*b)
+		if err := bankFields.Apply(now, req.GetBank(), req.GetUpdateMask().GetPaths()); err != nil {
+			return err
+		}
+		b.DisplayName, b.Description = now.GetDisplayName(), now.GetDescription()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return bankToProto(b), nil
+}
+
+// DeleteBank implements BankService.
+func (s *banks) DeleteBank(ctx context.Context, req *knowledgev1.DeleteBankRequest) (*knowledgev1.DeleteBankResponse, error) {
+	if err := s.banks.Delete(ctx, req.GetBankId()); err != nil {
+		return nil, err
+	}
+	return &knowledgev1.DeleteBankResponse{}, nil
+}

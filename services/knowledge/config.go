@@ -1,0 +1,29 @@
+package knowledge
+
+import (
+	"fmt"
+
+	"github.com/windlass-dev/windlass/libs/config"
+)
+
+// maxData is the maximum number of bytes of a document that can be read.
+const maxData = 64 << 20
+
+// Config configures the knowledge service.
+type Config struct {
+	MaxDocumentBytes config.Size `yaml:"max_document_bytes" default:"32MiB" doc:"Maximum size of a document, at most 64MiB."`
+	MaxBanks         int         `yaml:"max_banks" default:"1000" doc:"Maximum number of banks of a tenant."`
+	MaxDocuments     int         `yaml:"max_documents" default:"100000" doc:"Maximum number of documents of a tenant, in all its banks together."`
+	MaxUploads       int         `yaml:"max_uploads" default:"8" doc:"Maximum number of uploads that a process takes at a time, each in memory. Further ones wait."`
+}
+
+// check rejects a configuration that makes no sense.
+func (c Config) check() error {
+	if err := config.CheckNotNegative(c); err != nil {
+		return fmt.Errorf("knowledge: %w", err)
+	}
+	if c.MaxDocumentBytes > maxData {
+		return fmt.Errorf("knowledge: max_document_bytes %s is more than 64MiB", c.MaxDocumentBytes)
+	}
+	return nil
+}

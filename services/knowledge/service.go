@@ -1,0 +1,68 @@
+// Package knowledge keeps banks of documents that agents answer from, and finds passages in them.
+package knowledge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/upload"
+	"github.com/windlass-dev/windlass/services/knowledge/access"
+	"github.com/windlass-dev/windlass/services/knowledge/api"
+	"github.com/windlass-dev/windlass/services/knowledge/bank"
+	"github.com/windlass-dev/windlass/services/knowledge/document"
+	"github.com/windlass-dev/windlass/services/knowledge/store"
+)
+
+// Deps are what the service needs; all are required.
+type Deps struct {
+	// DB is the service's database. New migrates it; its owner closes it.
+	DB *sqldb.DB
+	// Policy says what callers may read.
+	Policy access.PermissionReader
+	// Log gets what went wrong.
+	Log *slog.Logger
+}
+
+// Service serves windlass.knowledge.v1. It is safe for concurrent use.
+type Service struct {
+	store *store.Store
+	api   api.Deps
+}
+
+// New checks configuration and dependencies, brings the tables up to date and returns the service. It answers calls at once; Run does its
+// background work.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if deps.DB == nil || deps.Policy == nil || deps.Log == nil {
+		return nil, errors.New("knowledge needs DB, Policy and Log")
+	}
+	config.Fill(&cfg)
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	st, err := store.Open(context.Background(), deps.DB)
+	if err != nil {
+		return nil, err
+	}
+	reader := access.NewReader(st, deps.Policy)
+	return &Service{store: st, api: api.Deps{
+		Banks: bank.New(bank.Deps{Store: st, Access: reader, Limit: cfg.MaxBanks, Log: deps.Log}),
+		Documents: document.New(document.Deps{
+			Store: st, Access: reader, MediaType: document.MediaType, MaxBytes: int64(cfg.MaxDocumentBytes), Limit: cfg.MaxDocuments,
+			Uploads: upload.NewGate(cfg.MaxUploads), Log: deps.Log,
+		}),
+	}}, nil
+}
+
+// Register adds the services to a server.
+func (s *Service) Register(r grpc.ServiceRegistrar) { api.Register(r, s.api) }
+
+// Run does background work until ctx ends; then it returns nil.
+func (s *Service) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
