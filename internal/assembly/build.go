@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/vault"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	policyeventsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policyevents/v1"
@@ -126,6 +127,10 @@ func (p *Process) buildRegistry() error {
 	if err != nil {
 		return err
 	}
+	knowledgeConn, err := p.dial(Knowledge, authn.Service(Registry))
+	if err != nil {
+		return err
+	}
 	// Read artifacts and sessions, and call agents, as the principal of the call.
 	sessionsConn, err := p.dial(Sessions, nil)
 	if err != nil {
@@ -138,6 +143,7 @@ func (p *Process) buildRegistry() error {
 		ProviderData: p.sealer, Results: p.results, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 		Logins: usertoken.New(policyv1.NewConnectionServiceClient(policyConn)), Grants: policyv1.NewGrantServiceClient(policyConn),
 		Quotas: quota.Reader{Authorizer: p.authorizer}, Count: policyv1.NewQuotaServiceClient(policyConn),
+		Facts: knowledgev1.NewRecallServiceClient(knowledgeConn),
 		AgentCalls: agents.Client{
 			Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Sessions: sessionsv1.NewSessionServiceClient(sessionsConn),
 			Turns: sessionsv1.NewTurnServiceClient(sessionsConn),
@@ -160,7 +166,9 @@ func (p *Process) buildKnowledge() error {
 	if err != nil {
 		return err
 	}
-	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Log: p.log})
+	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
+		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), MeshKey: p.cfg.Mesh.Key, Log: p.log,
+	})
 	if err != nil {
 		return err
 	}
@@ -245,6 +253,10 @@ func (p *Process) buildWorker() error {
 	if err != nil {
 		return err
 	}
+	knowledgeConn, err := p.dial(Knowledge, as)
+	if err != nil {
+		return err
+	}
 	hosts, err := executor.New(p.cfg.Worker.Executors, executor.Deps{
 		Egress: p.egress, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 	})
@@ -257,6 +269,7 @@ func (p *Process) buildWorker() error {
 		Tools:     registryv1.NewToolExecutionServiceClient(registryConn),
 		Inference: inferencev1.NewInferenceServiceClient(inferenceConn),
 		Shields:   policyv1.NewPolicyServiceClient(policyConn),
+		Facts:     knowledgev1.NewRecallServiceClient(knowledgeConn),
 	})
 	if err != nil {
 		return err

@@ -95,13 +95,14 @@ func callers() map[string][]string {
 		"windlass.sessions.v1.SessionService":       {Gateway, Registry},
 		"windlass.sessions.v1.ArtifactService":      {Gateway, Registry},
 		"windlass.sessions.v1.FileService":          {Gateway},
+		"windlass.knowledge.v1.RecallService":      {Registry, Worker},
 		"windlass.health.v1.HealthService":          {Gateway},
 		"windlass.sessions.v1.TurnService":          {Gateway, Registry},
 	}
 	for _, service := range []string{
 		"registry.v1.ServerService", "registry.v1.ToolCacheService", "registry.v1.ToolAnalyticsService", "sessions.v1.ApprovalService",
 		"sessions.v1.BudgetService", "sessions.v1.EventService", "sessions.v1.ScheduleService", "sessions.v1.SessionAnalyticsService",
-		"sessions.v1.WebhookService", "knowledge.v1.BankService", "knowledge.v1.DocumentService",
+		"sessions.v1.WebhookService", "knowledge.v1.BankService", "knowledge.v1.DocumentService", "knowledge.v1.MemoryService",
 	} {
 		out["windlass."+service] = []string{Gateway}
 	}

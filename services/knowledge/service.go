@@ -9,12 +9,14 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/upload"
 	"github.com/windlass-dev/windlass/services/knowledge/access"
 	"github.com/windlass-dev/windlass/services/knowledge/api"
 	"github.com/windlass-dev/windlass/services/knowledge/bank"
 	"github.com/windlass-dev/windlass/services/knowledge/document"
+	"github.com/windlass-dev/windlass/services/knowledge/factbook"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
@@ -24,6 +26,8 @@ type Deps struct {
 	DB *sqldb.DB
 	// Policy says what callers may read.
 	Policy access.PermissionReader
+	// MeshKey is the key of the mesh; the key of what stays of forgotten facts is derived from it.
+	MeshKey secret.Value
 	// Log gets what went wrong.
 	Log *slog.Logger
 }
@@ -37,8 +41,8 @@ type Service struct {
 // New checks configuration and dependencies, brings the tables up to date and returns the service. It answers calls at once; Run does its
 // background work.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if deps.DB == nil || deps.Policy == nil || deps.Log == nil {
-		return nil, errors.New("knowledge needs DB, Policy and Log")
+	if deps.DB == nil || deps.Policy == nil || deps.MeshKey.IsZero() || deps.Log == nil {
+		return nil, errors.New("knowledge needs DB, Policy, MeshKey and Log")
 	}
 	config.Fill(&cfg)
 	if err := cfg.check(); err != nil {
@@ -48,8 +52,13 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	marker, err := factbook.NewMarker(deps.MeshKey)
+	if err != nil {
+		return nil, err
+	}
 	reader := access.NewReader(st, deps.Policy)
 	return &Service{store: st, api: api.Deps{
+		Memory: factbook.New(st, marker),
 		Banks: bank.New(bank.Deps{Store: st, Access: reader, Limit: cfg.MaxBanks, Log: deps.Log}),
 		Documents: document.New(document.Deps{
 			Store: st, Access: reader, MediaType: document.MediaType, MaxBytes: int64(cfg.MaxDocumentBytes), Limit: cfg.MaxDocuments,

@@ -7,6 +7,7 @@ import (
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	"github.com/windlass-dev/windlass/services/knowledge/bank"
 	"github.com/windlass-dev/windlass/services/knowledge/document"
+	"github.com/windlass-dev/windlass/services/knowledge/factbook"
 )
 
 // Deps are the rooms that the servers call; all are required.
@@ -14,10 +15,14 @@ type Deps struct {
 	// Banks keeps banks, Documents their documents.
 	Banks     *bank.Service
 	Documents *document.Service
+	// Memory keeps facts about users.
+	Memory *factbook.Book
 }
 
 // Register adds the services to a server.
 func Register(r grpc.ServiceRegistrar, deps Deps) {
 	knowledgev1.RegisterBankServiceServer(r, &banks{banks: deps.Banks})
 	knowledgev1.RegisterDocumentServiceServer(r, &documents{documents: deps.Documents})
+	knowledgev1.RegisterMemoryServiceServer(r, &memory{book: deps.Memory})
+	knowledgev1.RegisterRecallServiceServer(r, &recall{book: deps.Memory})
 }

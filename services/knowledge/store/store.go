@@ -35,6 +35,7 @@ type Store struct {
 	base
 	bankRows
 	documentRows
+	factRows
 }
 
 // base is what the parts of the store share, one part for each group of tables.
@@ -49,7 +50,7 @@ func Open(ctx context.Context, db *sqldb.DB) (*Store, error) {
 		return nil, fmt.Errorf("open knowledge store: %w", err)
 	}
 	b := base{db}
-	return &Store{base: b, bankRows: bankRows{b}, documentRows: documentRows{b}}, nil
+	return &Store{base: b, bankRows: bankRows{b}, documentRows: documentRows{b}, factRows: factRows{b}}, nil
 }
 
 // Now is the database's time, in whole microseconds as columns have them.

@@ -19,6 +19,10 @@ const (
 
 // free answers a message without directives: it calls a tool or says why it does not.
 func (s script) free(r *reply, tools []*inferencev1.ToolDefinition) {
+	if text := answerFrom(s.facts, s.rest); text != "" {
+		r.text = text
+		return
+	}
 	var first *candidate
 	for _, c := range rank(s.rest, tools) {
 		arguments, missing := c.schema.fill(s.rest)

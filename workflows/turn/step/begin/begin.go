@@ -81,12 +81,9 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	if b.Cancelled {
 		return &step.Commit{}, nil
 	}
-	loaded := b.Loaded
-	if loaded == nil {
-		var err error
-		if loaded, err = b.Sessions.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: b.Turn.TurnID}); err != nil {
-			return nil, fmt.Errorf("load turn: %w", err)
-		}
+	loaded, err := b.load(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if why := loaded.GetUnresolved(); why != nil {
 		return b.GiveUp(why), nil
@@ -97,10 +94,6 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 		return nil, err
 	}
 	bound := chain.GetTargets()[0].GetModel()
-	facts, err := b.recall(ctx, loaded)
-	if err != nil {
-		return nil, err
-	}
 	own, reader := aside(agent, withoutMemory(agent, usable.GetTools()))
 	own, others := split(agent, own)
 	client, agents := loaded.GetClientTools(), append(usableAgents(loaded, usable), others...)
@@ -115,17 +108,15 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	}
 	pinChain(surface, chain)
 	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, shown, client, agents)
-	surface.Facts, surface.PromptTokens = refs(facts), surface.GetPromptTokens()+factTokens(facts)
+	if err := b.recall(ctx, loaded, surface); err != nil {
+		return nil, err
+	}
 	surface.Unpriced = !contract.Hosted(agent) && !priced(chain)
 	surface.MaxOutputTokens, surface.StructuredOutput = agent.GetMaxOutputTokens(), agent.GetOutputSchema() != nil
 	strategy, reason := resume(loaded.GetRerun(), surface, agent)
 	surface.Strategy = strategy
 	b.bindContext(surface, agent, bound)
-	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{
-		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: bound.GetName(), SurfaceHash: surface.GetSurfaceHash(),
-		Tools: toolNames(own, agents, client), Fallbacks: fallbacks(chain), Route: chain.GetRoute(), RouteRevision: surface.GetRouteRevision(),
-		Facts: surface.GetFacts(),
-	}}}}
+	events := []*turnv1.Event{started(surface, chain, toolNames(own, agents, client))}
 	blocked, shields, err := b.Shields.Input(ctx, loaded)
 	if err != nil {
 		return nil, err
@@ -142,6 +133,26 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 		events = append(events, step.StrategySelected(strategy, reason))
 	}
 	return &step.Commit{Outcome: outcome, Events: events, Tools: pins(own, reader), AgentTools: agents}, nil
+}
+
+// load reads the turn, unless the runner has done so.
+func (b begin) load(ctx context.Context) (*step.Loaded, error) {
+	if b.Loaded != nil {
+		return b.Loaded, nil
+	}
+	loaded, err := b.Sessions.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: b.Turn.TurnID})
+	if err != nil {
+		return nil, fmt.Errorf("load turn: %w", err)
+	}
+	return loaded, nil
+}
+
+// started is the event of a turn that has begun.
+func started(s *turnv1.Surface, chain *inferencev1.Chain, tools []string) *turnv1.Event {
+	return &turnv1.Event{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{
+		AgentId: s.GetAgentId(), BlueprintRevision: s.GetBlueprintRevision(), Model: s.GetModel(), SurfaceHash: s.GetSurfaceHash(),
+		Tools: tools, Fallbacks: fallbacks(chain), Route: chain.GetRoute(), RouteRevision: s.GetRouteRevision(), Facts: s.GetFacts(),
+	}}}
 }
 
 // pins are the definitions that the turn keeps to.

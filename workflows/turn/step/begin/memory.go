@@ -15,39 +15,26 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// recall asks which facts about its user enter the prompts of the turn. Agents with an executor keep their own memory.
-func (b begin) recall(ctx context.Context, loaded *step.Loaded) ([]*knowledgev1.RecalledFact, error) {
+// recall pins which facts about its user enter the prompts of a turn, and adds what they take to its estimate. Agents with an executor keep
+// their own memory.
+func (b begin) recall(ctx context.Context, loaded *step.Loaded, surface *turnv1.Surface) error {
 	agent := loaded.GetAgent()
 	if m := agent.GetMemory(); b.Facts == nil || contract.Hosted(agent) || m != contract.MemoryRead && m != contract.MemoryWrite {
-		return nil, nil
+		return nil
 	}
 	resp, err := b.Facts.Recall(ctx, &knowledgev1.RecallRequest{
 		Principal: loaded.GetPrincipal(), AgentId: agent.GetId(), Input: loaded.GetTurn().GetInput(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("recall facts: %w", err)
+		return fmt.Errorf("recall facts: %w", err)
 	}
-	return resp.GetFacts(), nil
-}
-
-// refs are what a turn pins of recalled facts.
-func refs(facts []*knowledgev1.RecalledFact) (out []*turnv1.FactRef) {
-	for _, f := range facts {
-		out = append(out, &turnv1.FactRef{FactId: f.GetFact().GetId(), Reason: f.GetReason()})
+	facts := make([]*knowledgev1.Fact, 0, len(resp.GetFacts()))
+	for _, f := range resp.GetFacts() {
+		surface.Facts = append(surface.Facts, &turnv1.FactRef{FactId: f.GetFact().GetId(), Reason: f.GetReason()})
+		facts = append(facts, f.GetFact())
 	}
-	return out
-}
-
-// factTokens estimates what facts take of each prompt.
-func factTokens(facts []*knowledgev1.RecalledFact) int32 {
-	if len(facts) == 0 {
-		return 0
-	}
-	all := make([]*knowledgev1.Fact, 0, len(facts))
-	for _, f := range facts {
-		all = append(all, f.GetFact())
-	}
-	return int32(tokens.Text(contract.MemoryPrompt(all)))
+	surface.PromptTokens += int32(tokens.Text(contract.MemoryPrompt(facts)))
+	return nil
 }
 
 // withMemory returns the globs of an agent's tools, with the tool of one that writes memory.
