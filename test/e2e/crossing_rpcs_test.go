@@ -50,6 +50,8 @@ const (
 	ofWebhook  = `{"webhook_id":"{webhook}"}`
 	ofSource   = `{"source_id":"{source}"}`
 	ofFile     = `{"file_id":"{file}"}`
+	ofFact     = `{"fact_id":"{fact}"}`
+	ofCaller   = "it is about the caller only"
 	ofCall     = `{"turn_id":"{turn}","message_id":"msg_1","call_id":"call_1"}`
 	ofStep     = `{"turn_id":"{waiting}","step":"infer-1","fence":1,`
 	anAcme     = `"principal":{"tenant":"acme","subject":"dev:carol","kind":"PRINCIPAL_KIND_USER","roles":["admin"]}`
@@ -89,6 +91,19 @@ var reaches = map[string]reach{
 
 	"ArtifactService.ListArtifacts": missing(ofSession),
 	"ArtifactService.ReadArtifact":  ofOwner(`{"artifact_id":"{artifact}"}`),
+	"MemoryService.CreateFact":           not(creates),
+	"MemoryService.ListFacts":            empty(`{}`),
+	"MemoryService.ExportMemory":         empty(`{}`),
+	"MemoryService.GetFact":              ofOwner(ofFact),
+	"MemoryService.DeleteFact":           ofOwner(ofFact),
+	"MemoryService.UpdateFact":           ofOwner(`{"fact":{"id":"{fact}","text":"x"}}`),
+	"MemoryService.ForgetAll":            not(ofCaller),
+	"MemoryService.GetMemorySettings":    not(ofCaller),
+	"MemoryService.UpdateMemorySettings": not(ofCaller),
+	"RecallService.Recall":               not(namesIt),
+	"RecallService.ReadFacts":            not(namesIt),
+	"RecallService.Remember":             not(namesIt),
+
 	"FileService.UploadFile":        not(creates),
 	"FileService.ListFiles":         empty(`{}`),
 	"FileService.GetFile":           ofOwner(ofFile),

@@ -121,6 +121,7 @@ func (x *crossing) objects() map[string]string {
 		"artifact": fmt.Sprint(artifacts[0]), "execution": execution[0].Str("id"), "decision": decisions[0].Str("id"),
 		"key": "trn/" + turn, "subject": "dev:s13-nobody", "quota": "user:dev:s13-nobody",
 		"file":    uploaded(x.t, c, canary+".txt", []byte(canary)).Str("id"),
+		"fact":    made("/v1/memory", harness.JSON{"attribute": "canary", "value": canary}),
 		"budget":  made("/v1/budgets", harness.JSON{"scope": "agent", "target": "s13agent", "period": "day", "max_tokens": "100000"}),
 		"webhook": made("/v1/webhooks", harness.JSON{"url": "http://127.0.0.1:1/" + canary, "events": []string{"turn.completed"}}),
 	}

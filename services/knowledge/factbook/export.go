@@ -15,8 +15,11 @@ func (b *Book) All(ctx context.Context, o store.Owner) ([]store.Fact, error) {
 	return m.Facts, err
 }
 
-// Markdown writes facts as a document, by entity.
+// Markdown writes facts as a document, by entity. Without facts it is empty.
 func Markdown(facts []store.Fact) string {
+	if len(facts) == 0 {
+		return ""
+	}
 	entities := map[string][]store.Fact{}
 	for _, f := range facts {
 		entities[entityOf(f.Entity)] = append(entities[entityOf(f.Entity)], f)

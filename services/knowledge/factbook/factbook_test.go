@@ -28,6 +28,13 @@ var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 // open returns a book in the database at url.
 func open(t *testing.T, url string) *factbook.Book {
 	t.Helper()
+	book, _ := openWith(t, url)
+	return book
+}
+
+// openWith returns a book with its store.
+func openWith(t *testing.T, url string) (*factbook.Book, *store.Store) {
+	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{
 		URL: url, Schema: "knowledge", MaxConns: 2, SecureDelete: true, Now: func() time.Time { return noon },
 	})
@@ -47,7 +54,7 @@ func open(t *testing.T, url string) *factbook.Book {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return factbook.New(st, marker)
+	return factbook.New(st, marker), st
 }
 
 func sqlite(t *testing.T) string {
@@ -332,7 +339,7 @@ func TestATurnKeepsWhatItBeganWith(t *testing.T) {
 }
 
 func TestAMemoryHasABound(t *testing.T) {
-	book := open(t, sqlite(t))
+	book, st := openWith(t, sqlite(t))
 	for i := range 25 {
 		if _, err := book.Add(t.Context(), ann, factbook.Draft{Attribute: "city", Value: strconv.Itoa(i)}); err != nil {
 			t.Fatal(err)
@@ -341,10 +348,14 @@ func TestAMemoryHasABound(t *testing.T) {
 	if all, err := book.All(t.Context(), ann); err != nil || len(all) != 21 {
 		t.Errorf("%d values of one attribute are kept, %v", len(all), err)
 	}
-	for i := range factbook.MaxFacts - 21 {
-		if _, err := book.Add(t.Context(), ann, factbook.Draft{Text: "note " + strconv.Itoa(i)}); err != nil {
-			t.Fatal(err)
+	err := st.ChangeMemory(t.Context(), ann, func(store.Memory) (c store.FactChange, _ error) {
+		for i := range factbook.MaxFacts - 21 {
+			c.Add = append(c.Add, store.Fact{ID: "fct_" + strconv.Itoa(i), Text: "note " + strconv.Itoa(i), State: store.FactActive, ValidFrom: noon})
 		}
+		return c, nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := book.Add(t.Context(), ann, factbook.Draft{Text: "one more"}); fault.From(err).Code != codes.FailedPrecondition {
 		t.Errorf("one more: %v", err)
