@@ -20,13 +20,13 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
-// Deps are what the service needs; all are required.
+// Deps are what the service needs; all but MeshKey are required.
 type Deps struct {
 	// DB is the service's database. New migrates it; its owner closes it.
 	DB *sqldb.DB
 	// Policy says what callers may read.
 	Policy access.PermissionReader
-	// MeshKey is the key of the mesh; the key of what stays of forgotten facts is derived from it.
+	// MeshKey is the key of the mesh; the key of what stays of forgotten facts is derived from it. Zero, which is allowed, serves no memory.
 	MeshKey secret.Value
 	// Log gets what went wrong.
 	Log *slog.Logger
@@ -41,8 +41,8 @@ type Service struct {
 // New checks configuration and dependencies, brings the tables up to date and returns the service. It answers calls at once; Run does its
 // background work.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if deps.DB == nil || deps.Policy == nil || deps.MeshKey.IsZero() || deps.Log == nil {
-		return nil, errors.New("knowledge needs DB, Policy, MeshKey and Log")
+	if deps.DB == nil || deps.Policy == nil || deps.Log == nil {
+		return nil, errors.New("knowledge needs DB, Policy and Log")
 	}
 	config.Fill(&cfg)
 	if err := cfg.check(); err != nil {
@@ -52,13 +52,17 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	marker, err := factbook.NewMarker(deps.MeshKey)
-	if err != nil {
-		return nil, err
+	var memory *factbook.Book
+	if !deps.MeshKey.IsZero() {
+		marker, err := factbook.NewMarker(deps.MeshKey)
+		if err != nil {
+			return nil, err
+		}
+		memory = factbook.New(st, marker)
 	}
 	reader := access.NewReader(st, deps.Policy)
 	return &Service{store: st, api: api.Deps{
-		Memory: factbook.New(st, marker),
+		Memory: memory,
 		Banks: bank.New(bank.Deps{Store: st, Access: reader, Limit: cfg.MaxBanks, Log: deps.Log}),
 		Documents: document.New(document.Deps{
 			Store: st, Access: reader, MediaType: document.MediaType, MaxBytes: int64(cfg.MaxDocumentBytes), Limit: cfg.MaxDocuments,

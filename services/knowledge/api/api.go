@@ -10,12 +10,12 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/factbook"
 )
 
-// Deps are the rooms that the servers call; all are required.
+// Deps are the rooms that the servers call; all but Memory are required.
 type Deps struct {
 	// Banks keeps banks, Documents their documents.
 	Banks     *bank.Service
 	Documents *document.Service
-	// Memory keeps facts about users.
+	// Memory keeps facts about users; nil serves none.
 	Memory *factbook.Book
 }
 
@@ -23,6 +23,8 @@ type Deps struct {
 func Register(r grpc.ServiceRegistrar, deps Deps) {
 	knowledgev1.RegisterBankServiceServer(r, &banks{banks: deps.Banks})
 	knowledgev1.RegisterDocumentServiceServer(r, &documents{documents: deps.Documents})
-	knowledgev1.RegisterMemoryServiceServer(r, &memory{book: deps.Memory})
-	knowledgev1.RegisterRecallServiceServer(r, &recall{book: deps.Memory})
+	if deps.Memory != nil {
+		knowledgev1.RegisterMemoryServiceServer(r, &memory{book: deps.Memory})
+		knowledgev1.RegisterRecallServiceServer(r, &recall{book: deps.Memory})
+	}
 }
