@@ -17,7 +17,9 @@ import (
 )
 
 // services lists the roles of a split mesh that others call, in start order.
-func services() []string { return []string{"policy", "inference", "mcpbridge", "registry", "sessions"} }
+func services() []string {
+	return []string{"policy", "inference", "mcpbridge", "registry", "knowledge", "sessions"}
+}
 
 // startSplit starts each role as its own process over TCP, and the Temporal dev server.
 func (m *mesh) startSplit(ctx context.Context, modelURL string) error {

@@ -181,10 +181,8 @@ func (g *Gateway) build() error {
 			return err
 		}
 	}
-	for _, to := range g.fileHandlers() {
-		if err := g.api.Handle(to.method, to.pattern, to.handler); err != nil {
-			return err
-		}
+	if err := g.handleFiles(); err != nil {
+		return err
 	}
 	if g.deps.Connections != nil {
 		g.connect = connect.New(connect.Deps{

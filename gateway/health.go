@@ -21,6 +21,9 @@ func (g *Gateway) checks() map[string]probe.Check {
 	maps.Copy(all, g.deps.Ready)
 	for role, conn := range g.roles() {
 		all[role] = func(ctx context.Context) error { return serving(ctx, role, conn) }
+		if role == "knowledge" { // agents work without their documents
+			all[role] = probe.Degrades(all[role])
+		}
 	}
 	return all
 }

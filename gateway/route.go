@@ -139,6 +139,17 @@ func (g *Gateway) fileHandlers() []fileHandler {
 	}
 }
 
+// handleFiles adds the handlers of files and of documents.
+func (g *Gateway) handleFiles() error {
+	for _, to := range g.fileHandlers() {
+		if err := g.api.Handle(to.method, to.pattern, to.handler); err != nil {
+			return err
+		}
+	}
+	g.api.HandleForm(http.MethodPost, "/v1/banks/{bank_id}/documents", upload.NewDocuments(g.api, g.deps.Knowledge).Create)
+	return nil
+}
+
 // serveRoute serves a request by its path. Paths are matched exactly: nothing is cleaned or redirected.
 func (g *Gateway) serveRoute(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path

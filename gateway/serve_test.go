@@ -32,7 +32,7 @@ type server struct {
 
 func depsOn(conn grpc.ClientConnInterface) gateway.Deps {
 	return gateway.Deps{
-		Sessions: conn, Registry: conn, Policy: conn, Inference: conn, Log: slog.New(slog.DiscardHandler),
+		Sessions: conn, Registry: conn, Policy: conn, Inference: conn, Knowledge: conn, Log: slog.New(slog.DiscardHandler),
 		Authenticator: authn.NewAuthenticator(nil, []authn.PeerVerifier{authn.Loopback{}}), Authorizer: rpctest.AllowAll{},
 	}
 }

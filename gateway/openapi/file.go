@@ -16,6 +16,25 @@ func upload(op object) {
 	delete(responses, "200")
 }
 
+// documentForm adds the form that stores a document.
+func documentForm(op object) {
+	text := func(description string) object { return object{"type": "string", "description": description} }
+	texts := func(description string) object {
+		return object{"type": "array", "items": object{"type": "string"}, "description": description}
+	}
+	op["requestBody"].(object)["content"].(object)["multipart/form-data"] = object{"schema": object{
+		"type": "object", "required": []string{"file"},
+		"properties": object{
+			"name":       text("Name, unique in the bank; without it, that of the file. Parts other than the file come before it."),
+			"labels":     texts("A label in each part."),
+			"attributes": texts("An attribute in each part, as NAME=VALUE."),
+			"file": object{
+				"type": "string", "format": "binary", "description": "The document, with its name and media type.",
+			},
+		},
+	}}
+}
+
 // fileContent turns an operation into one that returns the bytes of a file.
 func fileContent(op object, params []object) []object {
 	bytes := object{"*/*": object{"schema": object{"type": "string", "format": "binary"}}}

@@ -96,6 +96,8 @@ func (b *builder) operation(method string, op object) object {
 	case "uploadFile":
 		upload(out)
 		params = nil
+	case "createDocument":
+		documentForm(out)
 	case "readFile":
 		params = fileContent(out, params)
 	}

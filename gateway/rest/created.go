@@ -23,7 +23,13 @@ func setCreated(ctx context.Context, rpc string, w http.ResponseWriter, m proto.
 		return
 	}
 	r := m.ProtoReflect()
-	for _, name := range []protoreflect.Name{"name", "id"} { // what is named by its creator is found by that name
+	names := []protoreflect.Name{"name", "id"} // what is named by its creator is found by that name
+	if parent := r.Descriptor().Fields().ByName("bank_id"); parent != nil {
+		pattern = strings.ReplaceAll(pattern, "{bank_id=*}", "{bank_id}")
+		pattern = strings.ReplaceAll(pattern, "{bank_id}", url.PathEscape(r.Get(parent).String()))
+		names = names[1:] // the name of a document may be a path
+	}
+	for _, name := range names {
 		if fd := r.Descriptor().Fields().ByName(name); fd != nil && r.Get(fd).String() != "" {
 			w.Header().Set("Location", pattern+"/"+url.PathEscape(r.Get(fd).String()))
 			break

@@ -43,6 +43,10 @@ func (a *API) prepare(next runtime.HandlerFunc) runtime.HandlerFunc {
 				return
 			}
 		}
+		if form := a.form(r, name); form != nil {
+			form(w, r, vars)
+			return
+		}
 		route, ok := a.routes.byKey[r.Method+" "+name]
 		if !ok {
 			next(w, r, vars) // added by HandlePath: it checks the request itself

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ type API struct {
 	mux     *runtime.ServeMux
 	streams []string
 	custom  []endpoint // further handlers
+	forms   map[string]func(w http.ResponseWriter, r *http.Request, vars map[string]string)
 	// follow is nil if turns cannot be followed.
 	follow     Follower
 	followable func(r *http.Request) error
@@ -65,7 +67,7 @@ func New(deps Deps) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &API{deps: deps, routes: routes}
+	a := &API{deps: deps, routes: routes, forms: map[string]func(http.ResponseWriter, *http.Request, map[string]string){}}
 	a.mux = runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
 		runtime.WithMiddlewares(a.prepare),
@@ -114,6 +116,7 @@ func (a *API) register() error {
 		knowledgegw.RegisterBankServiceHandlerClient(ctx, a.mux, knowledgev1.NewBankServiceClient(keyed{a.deps.Knowledge})),
 		knowledgegw.RegisterMemoryServiceHandlerClient(ctx, a.mux, knowledgev1.NewMemoryServiceClient(keyed{a.deps.Knowledge})),
 		knowledgegw.RegisterDocumentServiceHandlerClient(ctx, a.mux, knowledgev1.NewDocumentServiceClient(keyed{a.deps.Knowledge})),
+		knowledgegw.RegisterSearchServiceHandlerClient(ctx, a.mux, knowledgev1.NewSearchServiceClient(keyed{a.deps.Knowledge})),
 	)
 	if err != nil {
 		return fmt.Errorf("register REST handlers: %w", err)
@@ -146,6 +149,20 @@ func (a *API) Handle(method, pattern string, h func(w http.ResponseWriter, r *ht
 		return fmt.Errorf("handle %s %s: %w", method, pattern, err)
 	}
 	return nil
+}
+
+// HandleForm adds a handler for those requests to a path of an RPC whose body is a form with files; others go to the RPC. The handler checks
+// the request itself.
+func (a *API) HandleForm(method, pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) {
+	a.forms[method+" "+pattern] = h
+}
+
+// form returns the handler of a request whose body is a form, nil for others.
+func (a *API) form(r *http.Request, pattern string) func(w http.ResponseWriter, r *http.Request, vars map[string]string) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
+		return nil
+	}
+	return a.forms[r.Method+" "+pattern]
 }
 
 // IsStream reports whether a path is that of a stream.

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/approval"
 	"github.com/windlass-dev/windlass/internal/cli/artifact"
 	"github.com/windlass-dev/windlass/internal/cli/audit"
+	"github.com/windlass-dev/windlass/internal/cli/bank"
 	"github.com/windlass-dev/windlass/internal/cli/budget"
 	"github.com/windlass-dev/windlass/internal/cli/cache"
 	"github.com/windlass-dev/windlass/internal/cli/chat"
@@ -51,7 +52,7 @@ import (
 func nouns() []command.Noun {
 	return []command.Noun{
 		agent.Noun(), session.Noun(), turn.Noun(), approval.Noun(), tool.Noun(), group.Noun(), source.Noun(), model.Noun(), decision.Noun(),
-		execution.Noun(), budget.Noun(), file.Noun(), webhook.Noun(), schedule.Noun(), policy.Noun(), event.Noun(),
+		execution.Noun(), budget.Noun(), file.Noun(), bank.Noun(), webhook.Noun(), schedule.Noun(), policy.Noun(), event.Noun(),
 	}
 }
 

@@ -68,7 +68,7 @@ func TestAStopOfARoleLogsNoError(t *testing.T) {
 	called := hanging(t, m.Client)
 	m.Client.Turn(m.Client.Session("waiter"), "call:slow__wait {}")
 	<-called
-	for _, name := range []string{"worker-1", "gateway", "sessions", "inference", "registry", "mcpbridge", "policy"} {
+	for _, name := range []string{"worker-1", "gateway", "sessions", "knowledge", "inference", "registry", "mcpbridge", "policy"} {
 		if code := m.Process(name).Stop(); code != 0 {
 			t.Errorf("the stop of %s exits with %d", name, code)
 		}

@@ -22,7 +22,7 @@ import (
 const meshKey = "a-key-for-tests-that-is-long-enough-0123456789"
 
 // serviceRoles are the roles that answer gRPC calls.
-var serviceRoles = []string{"policy", "inference", "mcpbridge", "registry", "sessions"}
+var serviceRoles = []string{"policy", "inference", "mcpbridge", "registry", "knowledge", "sessions"}
 
 // Mesh is a mesh of separate processes, one per role, over TCP.
 type Mesh struct {

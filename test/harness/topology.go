@@ -35,9 +35,10 @@ var calls = map[string][]string{
 	"inference": {"policy"},
 	"mcpbridge": {"policy"},
 	"registry":  {"policy", "mcpbridge", "sessions", partyDatabase},
+	"knowledge": {"policy", partyDatabase, partyTemporal},
 	"sessions":  {"policy", "registry", partyDatabase, partyBus, partyTemporal},
 	"worker":    {"policy", "registry", "inference", "sessions", partyBus, partyTemporal},
-	"gateway":   {"policy", "registry", "inference", "sessions"},
+	"gateway":   {"policy", "registry", "inference", "sessions", "knowledge"},
 	partyClient: {"gateway"},
 }
 

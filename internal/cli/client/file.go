@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,27 +16,47 @@ import (
 // filesPath is where files are uploaded, and below which their bytes are: they are no JSON, so no rule of the API has them.
 const filesPath = "/v1/files"
 
-// Upload sends a file and reads the answer into resp. An empty media type leaves it to the server.
-func (c *Client) Upload(ctx context.Context, name, mediaType string, content io.Reader, resp proto.Message) error {
+// Form is a file to upload, with what describes it.
+type Form struct {
+	// Path is where it goes below the server's address; "" = to the files.
+	Path string
+	// Fields are sent before it: names and values.
+	Fields [][2]string
+	// Name is its name. An empty MediaType leaves it to the server.
+	Name, MediaType string
+	// Content has its bytes.
+	Content io.Reader
+}
+
+// write writes the form.
+func (f Form) write(w *multipart.Writer) error {
+	for _, field := range f.Fields {
+		if err := w.WriteField(field[0], field[1]); err != nil {
+			return err
+		}
+	}
+	part, err := w.CreatePart(partHeader(f.Name, f.MediaType))
+	if err == nil {
+		_, err = io.Copy(part, f.Content)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	return err
+}
+
+// Upload sends a file and reads the answer into resp.
+func (c *Client) Upload(ctx context.Context, form Form, resp proto.Message) error {
 	body, w := io.Pipe()
-	form := multipart.NewWriter(w)
-	go func() {
-		part, err := form.CreatePart(partHeader(name, mediaType))
-		if err == nil {
-			_, err = io.Copy(part, content)
-		}
-		if err == nil {
-			err = form.Close()
-		}
-		_ = w.CloseWithError(err) // it never fails
-	}()
-	defer func() { _ = body.Close() }() // ends the copy if the server does not read all
-	req, err := c.request(ctx, request{method: http.MethodPost, path: filesPath})
+	parts := multipart.NewWriter(w)
+	go func() { _ = w.CloseWithError(form.write(parts)) }() // it never fails
+	defer func() { _ = body.Close() }()                     // ends the copy if the server does not read all
+	req, err := c.request(ctx, request{method: http.MethodPost, path: cmp.Or(form.Path, filesPath)})
 	if err != nil {
 		return err
 	}
 	req.Body, req.ContentLength = body, -1
-	req.Header.Set("Content-Type", form.FormDataContentType())
+	req.Header.Set("Content-Type", parts.FormDataContentType())
 	answer, err := c.stream.Do(req)
 	if err != nil {
 		return c.unreachable(ctx, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/gateway/codec"
+	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -63,7 +64,7 @@ func upload(c *command.Call) error {
 		}
 	}
 	var created sessionsv1.File
-	if err := c.Client.Upload(c.Ctx, name, c.Flag("type"), in, &created); err != nil {
+	if err := c.Client.Upload(c.Ctx, client.Form{Name: name, MediaType: c.Flag("type"), Content: in}, &created); err != nil {
 		return err
 	}
 	raw, err := codec.Marshal(&created)

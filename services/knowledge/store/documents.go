@@ -71,7 +71,16 @@ func scanDocument(s sqldb.Scanner) (d Document, err error) {
 	if err := errors.Join(json.Unmarshal(labels, &d.Labels), json.Unmarshal(attributes, &d.Attributes)); err != nil {
 		return d, fmt.Errorf("decode document %s: %w", d.ID, err)
 	}
-	return d, nil
+	return d.normal(), nil
+}
+
+// normal returns a document whose labels are sorted, and nil if there are none, as its attributes are.
+func (d Document) normal() Document {
+	d.Labels = slices.Sorted(slices.Values(d.Labels))
+	if len(d.Attributes) == 0 {
+		d.Attributes = nil
+	}
+	return d
 }
 
 // Document reads a document of a bank; ErrNotFound.
@@ -129,7 +138,7 @@ type Put struct {
 // PutDocument stores a document. One of the same name gets a new version, unless it has the same content and media type; its labels and
 // attributes are replaced. It returns the document as it is then. Errors are ErrNotFound for the bank, ErrTooMany and ErrHidden.
 func (s documentRows) PutDocument(ctx context.Context, p Put) (out Document, err error) {
-	slices.Sort(p.Document.Labels)
+	p.Document = p.Document.normal()
 	err = s.db.Write(ctx, func(tx sqldb.Tx) error {
 		in := p.Document
 		if _, err := lockBank(ctx, s.db, tx, in.Tenant, in.Bank); err != nil {

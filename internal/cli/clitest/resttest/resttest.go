@@ -30,7 +30,7 @@ type Services struct {
 func (s *Services) Handler(t *testing.T) http.Handler {
 	t.Helper()
 	api, err := rest.New(rest.Deps{
-		Sessions: s, Registry: s, Policy: s, Inference: s, Log: slog.New(slog.DiscardHandler), MaxBody: 1 << 20,
+		Sessions: s, Registry: s, Policy: s, Inference: s, Knowledge: s, Log: slog.New(slog.DiscardHandler), MaxBody: 1 << 20,
 		Timeout: time.Minute, MaxTimeout: time.Minute, Matched: func(context.Context, string) {},
 	})
 	if err != nil {
