@@ -223,7 +223,8 @@ func TestTurnsUseMemory(t *testing.T) {
 	if s, err := m.ann.GetMemorySettings(t.Context(), &knowledgev1.GetMemorySettingsRequest{}); err != nil || !s.GetOff() {
 		t.Errorf("settings %v, %v", s, err)
 	}
-	if got := remember("prod-8", false); read()+len(recalled(ann)) != 0 || got.GetOutcome() != knowledgev1.RememberOutcome_REMEMBER_OUTCOME_OFF {
+	got := remember("prod-8", false)
+	if read()+len(recalled(ann)) != 0 || got.GetOutcome() != knowledgev1.RememberOutcome_REMEMBER_OUTCOME_OFF {
 		t.Errorf("memory is off: %v", got)
 	}
 }

@@ -63,7 +63,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	reader := access.NewReader(st, deps.Policy)
 	return &Service{store: st, api: api.Deps{
 		Memory: memory,
-		Banks: bank.New(bank.Deps{Store: st, Access: reader, Limit: cfg.MaxBanks, Log: deps.Log}),
+		Banks:  bank.New(bank.Deps{Store: st, Access: reader, Limit: cfg.MaxBanks, Log: deps.Log}),
 		Documents: document.New(document.Deps{
 			Store: st, Access: reader, MediaType: document.MediaType, MaxBytes: int64(cfg.MaxDocumentBytes), Limit: cfg.MaxDocuments,
 			Uploads: upload.NewGate(cfg.MaxUploads), Log: deps.Log,

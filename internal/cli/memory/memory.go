@@ -41,7 +41,10 @@ func Command(r *command.Runner) *cobra.Command {
 		Use: "export", Short: "Write all facts, those that are superseded included, as Markdown; -o json for data", Args: cobra.NoArgs,
 		RunE: r.Run(export),
 	}
-	on := &cobra.Command{Use: "on", Short: "Switch memory on", Args: cobra.NoArgs, RunE: r.Run(func(c *command.Call) error { return turn(c, false) })}
+	on := &cobra.Command{
+		Use: "on", Short: "Switch memory on", Args: cobra.NoArgs,
+		RunE: r.Run(func(c *command.Call) error { return turn(c, false) }),
+	}
 	off := &cobra.Command{
 		Use: "off", Short: "Switch memory off: nothing is remembered or used; what there is stays", Args: cobra.NoArgs,
 		RunE: r.Run(func(c *command.Call) error { return turn(c, true) }),

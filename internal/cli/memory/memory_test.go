@@ -14,7 +14,7 @@ var root = clitest.Command(Command)
 const fact = `{"id":"fct_1","state":"active","entity":"user","text":"home town: Bonn"}`
 
 var answers = clitest.Answers{
-	"GET /v1/memory?page_size=200": {Body: `{"facts":[` + fact + `]}`},
+	"GET /v1/memory?page_size=200":                                       {Body: `{"facts":[` + fact + `]}`},
 	"GET /v1/memory?page_size=200&q=home+town&state=FACT_STATE_PROPOSED": {Body: `{"facts":[]}`},
 	"POST /v1/memory":           {Body: fact},
 	"PATCH /v1/memory/fct_1":    {Body: fact},

@@ -2,9 +2,9 @@ package factbook_test
 
 // testCase is a story: what happens, one step per line, and what is known of Ann afterwards.
 //
-// A step is [NAME@][AGENT/]VERB [ENTITY:]ATTRIBUTE = VALUE [from DATE] [to DATE] [=> OUTCOME]. "said" is a model that has read only its user,
-// "read" one that has read a tool or a document, "wrote" the user. What is known is one entry per fact that a turn may use today, "?" before
-// a proposal.
+// A step is [NAME@][AGENT/]VERB [ENTITY:]ATTRIBUTE = VALUE [from DATE] [to DATE] [=> OUTCOME]. "said" is a model that has read only its
+// user, "read" one that has read a tool or a document, "wrote" the user. What is known is one entry per fact that a turn may use today,
+// "?" before a proposal.
 type testCase struct{ name, steps, want string }
 
 var cases = []testCase{
@@ -39,7 +39,11 @@ var cases = []testCase{
 	{"a contradiction is proposed once", "wrote city = Oslo\nsaid city = Bonn\nsaid city = Bonn => proposed", "?city=Bonn; city=Oslo"},
 	{"an accepted contradiction replaces", "wrote city = Oslo\nsaid city = Bonn\naccept city = Bonn", "city=Bonn"},
 	{"a rejected contradiction is gone", "wrote city = Oslo\nsaid city = Bonn\nreject city = Bonn", "city=Oslo"},
-	{"a rejected one is not proposed again", "wrote city = Oslo\nsaid city = Bonn\nreject city = Bonn\nsaid city = Bonn => forgotten", "city=Oslo"},
+	{
+		"a rejected one is not proposed again",
+		"wrote city = Oslo\nsaid city = Bonn\nreject city = Bonn\nsaid city = Bonn => forgotten",
+		"city=Oslo",
+	},
 	{"another one is", "wrote city = Oslo\nsaid city = Bonn\nreject city = Bonn\nsaid city = Rome => proposed", "?city=Rome; city=Oslo"},
 	{"the user may write what they rejected", "wrote city = Oslo\nsaid city = Bonn\nreject city = Bonn\nwrote city = Bonn", "city=Bonn"},
 	{"two contradictions wait", "wrote city = Oslo\nsaid city = Bonn\nsaid city = Rome", "?city=Bonn; ?city=Rome; city=Oslo"},
@@ -52,14 +56,22 @@ var cases = []testCase{
 	{"my brother and the brother", "said my brother: city = Oslo\nsaid brother: city = Bonn", "brother.city=Bonn"},
 	{"my brother's and Brother", "said my brother's: city = Oslo\nsaid Brother: city = Bonn", "brother.city=Bonn"},
 	{"brother and sister", "said brother: city = Oslo\nsaid sister: city = Bonn", "brother.city=Oslo; sister.city=Bonn"},
-	{"my own move leaves my brother where he is", "said brother: city = Oslo\nsaid city = Rome\nsaid city = Bonn", "brother.city=Oslo; city=Bonn"},
+	{
+		"my own move leaves my brother where he is",
+		"said brother: city = Oslo\nsaid city = Rome\nsaid city = Bonn",
+		"brother.city=Oslo; city=Bonn",
+	},
 	{"I, me and the user are one", "said me: city = Oslo\nsaid I: city = Bonn\nsaid the user: city = Rome", "city=Rome"},
 	{"user as an entity", "said user: city = Oslo\nsaid city = Bonn", "city=Bonn"},
 	{"a project", "said project apollo: deadline = May\nsaid project apollo: deadline = June", "project apollo.deadline=June"},
 	{"two projects", "said project a: deadline = May\nsaid project b: deadline = June", "project a.deadline=May; project b.deadline=June"},
 	{"forgetting my brother's leaves mine", "said city = Oslo\nsaid brother: city = Oslo\nforget brother: city = Oslo", "city=Oslo"},
 	{"forgetting mine leaves my brother's", "said city = Oslo\nsaid brother: city = Oslo\nforget city = Oslo", "brother.city=Oslo"},
-	{"a forgotten value of my brother's may be mine", "said brother: city = Oslo\nforget brother: city = Oslo\nsaid city = Oslo => remembered", "city=Oslo"},
+	{
+		"a forgotten value of my brother's may be mine",
+		"said brother: city = Oslo\nforget brother: city = Oslo\nsaid city = Oslo => remembered",
+		"city=Oslo",
+	},
 
 	// Dates.
 	{"a fact about the past", "said city = Oslo from 2020-01-01 to 2021-01-01", ""},
@@ -68,7 +80,11 @@ var cases = []testCase{
 	{"a fact that will end", "said city = Oslo to 2030-01-01", "city=Oslo"},
 	{"an earlier value comes later", "said city = Bonn from 2025-01-01\nsaid city = Oslo from 2020-01-01 => past", "city=Bonn"},
 	{"a later value comes later", "said city = Oslo from 2020-01-01\nsaid city = Bonn from 2025-01-01 => remembered", "city=Bonn"},
-	{"an earlier value is said twice", "said city = Bonn from 2025-01-01\nsaid city = Oslo from 2020-01-01\nsaid city = Oslo from 2020-01-01 => known", "city=Bonn"},
+	{
+		"an earlier value is said twice",
+		"said city = Bonn from 2025-01-01\nsaid city = Oslo from 2020-01-01\nsaid city = Oslo from 2020-01-01 => known",
+		"city=Bonn",
+	},
 	{"a value from next year leaves the present one", "said city = Oslo\nsaid city = Bonn from 2027-06-01 => remembered", "city=Oslo"},
 	{"an undated value replaces a dated one", "said city = Oslo from 2020-01-01\nsaid city = Bonn", "city=Bonn"},
 	{"an ended value may come back", "said city = Oslo from 2020-01-01 to 2021-01-01\nsaid city = Oslo => remembered", "city=Oslo"},
@@ -88,7 +104,11 @@ var cases = []testCase{
 	{"forgotten twice", "said city = Oslo\nforget city = Oslo\nwrote city = Oslo\nforget city = Oslo\nsaid city = Oslo => forgotten", ""},
 	{"forgetting the present value does not bring back the one before", "said city = Oslo\nsaid city = Bonn\nforget city = Bonn", ""},
 	{"forgetting a proposal", "read city = Oslo\nforget city = Oslo\nread city = Oslo => forgotten", ""},
-	{"forgetting takes the proposals of it along", "wrote city = Bonn\nread city = Oslo\nwrote city = Oslo\nforget city = Oslo\nread city = Oslo => forgotten", ""},
+	{
+		"forgetting takes the proposals of it along",
+		"wrote city = Bonn\nread city = Oslo\nwrote city = Oslo\nforget city = Oslo\nread city = Oslo => forgotten",
+		"",
+	},
 	{"all is forgotten", "said city = Oslo\nsaid job = cook\nread dog = Rex\nforget all", ""},
 	{"and not learned again", "said city = Oslo\nsaid job = cook\nforget all\nsaid job = cook => forgotten", ""},
 	{"new facts after that", "said city = Oslo\nforget all\nsaid city = Bonn", "city=Bonn"},
@@ -99,7 +119,11 @@ var cases = []testCase{
 	{"a poisoned tool replaces nothing", "said bank account = 1\nread bank account = 666 => proposed", "?bank account=666; bank account=1"},
 	{"nor what the user wrote", "wrote bank account = 1\nread bank account = 666 => proposed", "?bank account=666; bank account=1"},
 	{"an accepted proposal is a fact", "read city = Oslo\naccept city = Oslo", "city=Oslo"},
-	{"an accepted proposal is the user's word", "read city = Oslo\naccept city = Oslo\nsaid city = Bonn => proposed", "?city=Bonn; city=Oslo"},
+	{
+		"an accepted proposal is the user's word",
+		"read city = Oslo\naccept city = Oslo\nsaid city = Bonn => proposed",
+		"?city=Bonn; city=Oslo",
+	},
 	{"an accepted proposal replaces", "said city = Oslo\nread city = Bonn\naccept city = Bonn", "city=Bonn"},
 	{"a rejected proposal", "read city = Oslo\nreject city = Oslo\nread city = Oslo => forgotten", ""},
 	{"said by the user, a proposal is confirmed", "read city = Oslo\nsaid city = Oslo => remembered", "city=Oslo"},
@@ -111,7 +135,11 @@ var cases = []testCase{
 
 	// Users, agents and settings.
 	{"two users in one session", "said city = Oslo\nbob@said city = Bonn", "city=Oslo"},
-	{"one user's forgetting is not the other's", "bob@said city = Oslo\nbob@forget city = Oslo\nsaid city = Oslo => remembered", "city=Oslo"},
+	{
+		"one user's forgetting is not the other's",
+		"bob@said city = Oslo\nbob@forget city = Oslo\nsaid city = Oslo => remembered",
+		"city=Oslo",
+	},
 	{"one user does not forget for the other", "said city = Oslo\nbob@forget city = Oslo => missing", "city=Oslo"},
 	{"a fact for one agent is not another's", "helper/said city = Oslo", ""},
 	{"and replaces only its own", "said city = Oslo\nhelper/said city = Bonn", "city=Oslo"},

@@ -350,7 +350,8 @@ func TestAMemoryHasABound(t *testing.T) {
 	}
 	err := st.ChangeMemory(t.Context(), ann, func(store.Memory) (c store.FactChange, _ error) {
 		for i := range factbook.MaxFacts - 21 {
-			c.Add = append(c.Add, store.Fact{ID: "fct_" + strconv.Itoa(i), Text: "note " + strconv.Itoa(i), State: store.FactActive, ValidFrom: noon})
+			n := strconv.Itoa(i)
+			c.Add = append(c.Add, store.Fact{ID: "fct_" + n, Text: "note " + n, State: store.FactActive, ValidFrom: noon})
 		}
 		return c, nil
 	})

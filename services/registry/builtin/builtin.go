@@ -51,7 +51,9 @@ type Tools struct {
 }
 
 // New returns the tools; now is the clock that they report, time.Now outside tests. Without facts there is no tool that remembers.
-func New(now func() time.Time, artifacts Artifacts, facts Facts) Tools { return Tools{now, artifacts, facts} }
+func New(now func() time.Time, artifacts Artifacts, facts Facts) Tools {
+	return Tools{now, artifacts, facts}
+}
 
 // List returns the tools by name.
 func (ts Tools) List() ([]Tool, error) {

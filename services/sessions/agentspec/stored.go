@@ -13,7 +13,7 @@ func (a Spec) Stored() *storev1.StoredAgent {
 		Labels: a.Labels, Approvals: a.Approvals, ParamsSchema: a.ParamsSchema, Shields: a.Shields, Executor: a.Executor.stored(),
 		Agents:           a.Agents,
 		MaxContextTokens: a.MaxContextTokens, Generation: a.Generation, OutputSchema: a.OutputSchema, Degrade: a.Degrade,
-		Memory: a.Memory,
+		Memory:    a.Memory,
 		Fallbacks: a.Fallbacks,
 	}
 	for _, r := range a.InstructionRules {

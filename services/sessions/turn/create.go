@@ -32,7 +32,7 @@ type Create struct {
 	OutputSchema *structpb.Struct
 	// WithoutMemory has the turn neither read nor write the memory of its user.
 	WithoutMemory bool
-	Once         store.Once
+	Once          store.Once
 }
 
 // Create accepts a turn of a session of the caller.

@@ -130,7 +130,8 @@ func TestTaintReachesTheToolThatRemembers(t *testing.T) {
 			if len(called) == 0 {
 				t.Fatal("no tool was called")
 			}
-			if last := called[len(called)-1]; last.GetTool() != contract.Remember || last.GetTainted() != row.tainted || last.GetAgentId() != "helper" {
+			last := called[len(called)-1]
+			if last.GetTool() != contract.Remember || last.GetTainted() != row.tainted || last.GetAgentId() != "helper" {
 				t.Errorf("called %v", last)
 			}
 		})
