@@ -477,8 +477,8 @@ type RecallServiceClient interface {
 	// Recall returns the facts for a turn: those that share words with its input, the newest ones, and those about the user, as far as they
 	// fit in 1000 estimated tokens. There are none when the user has switched memory off.
 	Recall(ctx context.Context, in *RecallRequest, opts ...grpc.CallOption) (*RecallResponse, error)
-	// ReadFacts returns the text of facts that a turn has recalled, in the order of the request. A fact that is no longer active, or was
-	// forgotten, is left out; so are all when the user has switched memory off.
+	// ReadFacts returns the text of facts that a turn has recalled, in the order of the request. A fact that was forgotten is left
+	// out; so are all when the user has switched memory off.
 	ReadFacts(ctx context.Context, in *ReadFactsRequest, opts ...grpc.CallOption) (*ReadFactsResponse, error)
 	// Remember stores a fact that a model states. It supersedes an active fact about the same attribute of the same entity, unless the user
 	// wrote that one; then, and when what the model had read is not trusted, it becomes a proposal. Repeating it changes nothing.
@@ -532,8 +532,8 @@ type RecallServiceServer interface {
 	// Recall returns the facts for a turn: those that share words with its input, the newest ones, and those about the user, as far as they
 	// fit in 1000 estimated tokens. There are none when the user has switched memory off.
 	Recall(context.Context, *RecallRequest) (*RecallResponse, error)
-	// ReadFacts returns the text of facts that a turn has recalled, in the order of the request. A fact that is no longer active, or was
-	// forgotten, is left out; so are all when the user has switched memory off.
+	// ReadFacts returns the text of facts that a turn has recalled, in the order of the request. A fact that was forgotten is left
+	// out; so are all when the user has switched memory off.
 	ReadFacts(context.Context, *ReadFactsRequest) (*ReadFactsResponse, error)
 	// Remember stores a fact that a model states. It supersedes an active fact about the same attribute of the same entity, unless the user
 	// wrote that one; then, and when what the model had read is not trusted, it becomes a proposal. Repeating it changes nothing.
