@@ -167,25 +167,27 @@ func TestFactsAreChanged(t *testing.T) {
 	}
 }
 
+// remember has a model state a fact about ann.
+func (m memories) remember(value string, tainted bool) *knowledgev1.RememberResponse {
+	m.Helper()
+	out, err := m.recall.Remember(m.Context(), &knowledgev1.RememberRequest{
+		Principal: authn.User("ann"), Fact: &knowledgev1.Fact{Attribute: "last cluster", Value: value},
+		Source: &knowledgev1.FactSource{SessionId: "ses_1", TurnId: "trn_1", CallId: "call_1", Tainted: tainted},
+	})
+	if err != nil {
+		m.Fatal(err)
+	}
+	return out
+}
+
 func TestTurnsUseMemory(t *testing.T) {
 	m := newMemories(t)
 	ann := authn.User("ann")
-	remember := func(value string, tainted bool) *knowledgev1.RememberResponse {
-		t.Helper()
-		out, err := m.recall.Remember(t.Context(), &knowledgev1.RememberRequest{
-			Principal: ann, Fact: &knowledgev1.Fact{Attribute: "last cluster", Value: value},
-			Source: &knowledgev1.FactSource{SessionId: "ses_1", TurnId: "trn_1", CallId: "call_1", Tainted: tainted},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	first := remember("prod-7", false)
+	first := m.remember("prod-7", false)
 	if first.GetOutcome() != knowledgev1.RememberOutcome_REMEMBER_OUTCOME_REMEMBERED || first.GetFact().GetSource().GetCallId() != "call_1" {
 		t.Errorf("remembered: %v", first)
 	}
-	if got := remember("prod-666", true); got.GetOutcome() != knowledgev1.RememberOutcome_REMEMBER_OUTCOME_PROPOSED {
+	if got := m.remember("prod-666", true); got.GetOutcome() != knowledgev1.RememberOutcome_REMEMBER_OUTCOME_PROPOSED {
 		t.Errorf("after a tool: %v", got)
 	}
 	recalled := func(p *policyv1.Principal) (ids []string) {
@@ -223,7 +225,7 @@ func TestTurnsUseMemory(t *testing.T) {
 	if s, err := m.ann.GetMemorySettings(t.Context(), &knowledgev1.GetMemorySettingsRequest{}); err != nil || !s.GetOff() {
 		t.Errorf("settings %v, %v", s, err)
 	}
-	got := remember("prod-8", false)
+	got := m.remember("prod-8", false)
 	if read()+len(recalled(ann)) != 0 || got.GetOutcome() != knowledgev1.RememberOutcome_REMEMBER_OUTCOME_OFF {
 		t.Errorf("memory is off: %v", got)
 	}

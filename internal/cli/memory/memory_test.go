@@ -34,7 +34,7 @@ func TestCommands(t *testing.T) {
 			Sent: `POST /v1/memory {"attribute":"home town","value":"Bonn"}`,
 		},
 		{Args: "memory add I like tea --entity me", Sent: `POST /v1/memory {"entity":"me","text":"I like tea"}`},
-		{Args: "memory accept fct_1", Sent: `PATCH /v1/memory/fct_1 {"state":"FACT_STATE_ACTIVE"}`},
+		{Args: "memory accept fct_1", Sent: `PATCH /v1/memory/fct_1 {"state":"active"}`},
 		{Args: "memory reject fct_1", Out: "fct_1 rejected: home town: Bonn\n"},
 		{Args: "memory forget fct_1", Sent: "DELETE /v1/memory/fct_1", Out: "fact fct_1 forgotten\n"},
 		{Args: "memory forget", Code: 1, Err: []string{"--all"}},

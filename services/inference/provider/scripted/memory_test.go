@@ -24,7 +24,7 @@ func TestScriptedRemembers(t *testing.T) {
 			call: `mesh__remember {"attribute":"home town","value":"Bad Honnef"}`,
 		},
 		{
-			name: "of somebody else", message: "remember: my brother's home town = Bonn",
+			name: "of another person", message: "remember: my brother's home town = Bonn",
 			call: `mesh__remember {"attribute":"home town","entity":"brother","value":"Bonn"}`,
 		},
 		{name: "no fact", message: "remember: nothing", says: "not an AI"},

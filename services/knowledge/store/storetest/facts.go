@@ -24,14 +24,6 @@ func (s suite) facts(t *testing.T) {
 		}
 		return before
 	}
-	memory := func(o store.Owner) store.Memory {
-		t.Helper()
-		m, err := s.Memory(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	}
 	first := store.Fact{
 		ID: "fct_1", AgentID: "helper", Entity: "brother", Attribute: "home town", Value: "Zürich", Text: "é \"quoted\"", ValidFrom: begin,
 		ValidTo: begin.Add(time.Hour), State: store.FactActive, Trust: store.OfModel, SessionID: "ses_1", TurnID: "trn_1", CallID: "call_1",
@@ -40,11 +32,11 @@ func (s suite) facts(t *testing.T) {
 	second := store.Fact{
 		ID: "fct_2", Text: "note", ValidFrom: begin, State: store.FactProposed, Trust: store.OfTools, CreateTime: begin, UpdateTime: begin,
 	}
-	if m := memory(ann); m.Off || m.Facts != nil {
+	if m := s.memory(t, ann); m.Off || m.Facts != nil {
 		t.Errorf("without facts: %v", m)
 	}
 	change(ann, store.FactChange{Add: []store.Fact{first, second}, Mark: []string{"m1", "m2"}})
-	if got := memory(ann); !reflect.DeepEqual(got.Facts, []store.Fact{second, first}) {
+	if got := s.memory(t, ann); !reflect.DeepEqual(got.Facts, []store.Fact{second, first}) {
 		t.Errorf("stored %v", got)
 	}
 	first.State, first.SupersededBy, first.UpdateTime, first.ValidTo = store.FactSuperseded, "fct_2", begin.Add(time.Second), time.Time{}
@@ -57,10 +49,10 @@ func (s suite) facts(t *testing.T) {
 	if before := change(ann, c); !before.Off || !before.Marks["m1"] || before.Marks["m2"] {
 		t.Errorf("after the change: %v", before)
 	}
-	if got := memory(ann); !got.Off || !reflect.DeepEqual(got.Facts, []store.Fact{first}) {
+	if got := s.memory(t, ann); !got.Off || !reflect.DeepEqual(got.Facts, []store.Fact{first}) {
 		t.Errorf("stored %v", got)
 	}
-	if m := memory(bob); m.Off || m.Facts != nil {
+	if m := s.memory(t, bob); m.Off || m.Facts != nil {
 		t.Errorf("another user has %v", m)
 	}
 	refused := errors.New("refused")
@@ -72,6 +64,16 @@ func (s suite) facts(t *testing.T) {
 	if err := s.Purge(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// memory reads the memory of a user.
+func (s suite) memory(t *testing.T, o store.Owner) store.Memory {
+	t.Helper()
+	m, err := s.Memory(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // factsAtOnce has each of several changes see those before it.
