@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -31,6 +32,7 @@ type upstream struct {
 	registryv1.UnimplementedToolServiceServer
 	policyv1.UnimplementedPolicyServiceServer
 	inferencev1.UnimplementedInferenceServiceServer
+	knowledgev1.UnimplementedDocumentServiceServer
 
 	mu        sync.Mutex
 	last      proto.Message
@@ -55,6 +57,7 @@ func (u *upstream) register(s grpc.ServiceRegistrar) {
 	registryv1.RegisterToolServiceServer(s, u)
 	policyv1.RegisterPolicyServiceServer(s, u)
 	inferencev1.RegisterInferenceServiceServer(s, u)
+	knowledgev1.RegisterDocumentServiceServer(s, u)
 }
 
 // asked records a request and returns the error to respond with.

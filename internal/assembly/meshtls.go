@@ -91,6 +91,7 @@ func callers() map[string][]string {
 		"windlass.registry.v1.EventLogService":      {Sessions},
 		"windlass.policyevents.v1.EventLogService":  {Sessions},
 		"windlass.execution.v1.ExecutionService":    {Worker, Policy},
+		"windlass.knowledge.v1.SearchService":       {Gateway, Registry},
 		"windlass.sessions.v1.AgentService":         {Gateway, Registry},
 		"windlass.sessions.v1.SessionService":       {Gateway, Registry},
 		"windlass.sessions.v1.ArtifactService":      {Gateway, Registry},
@@ -102,8 +103,7 @@ func callers() map[string][]string {
 	for _, service := range []string{
 		"registry.v1.ServerService", "registry.v1.ToolCacheService", "registry.v1.ToolAnalyticsService", "sessions.v1.ApprovalService",
 		"sessions.v1.BudgetService", "sessions.v1.EventService", "sessions.v1.ScheduleService", "sessions.v1.SessionAnalyticsService",
-		"sessions.v1.WebhookService", "knowledge.v1.BankService", "knowledge.v1.DocumentService", "knowledge.v1.SearchService",
-		"knowledge.v1.MemoryService",
+		"sessions.v1.WebhookService", "knowledge.v1.BankService", "knowledge.v1.DocumentService",
 	} {
 		out["windlass."+service] = []string{Gateway}
 	}

@@ -161,13 +161,14 @@ func TestGarbagePageTokensAreRefused(t *testing.T) {
 	for range 2 {
 		c.Wait(c.Turn(session, "say:hello"))
 	}
+	c.Must("POST", "/v1/banks", harness.JSON{"id": "paged"})
 	hook := "/v1/webhooks/" + c.Must("POST", "/v1/webhooks", harness.JSON{"url": "http://127.0.0.1:1/", "disabled": true}).Str("id")
 	lists := []string{
 		"/v1/agents", "/v1/agents/assistant/revisions", "/v1/sources", "/v1/tools", "/v1/executions", "/v1/decisions", "/v1/models",
 		"/v1/sessions", "/v1/events", "/v1/access-policies", "/v1/secrets", "/v1/connections", "/v1/grants", "/v1/audit", "/v1/quotas",
 		"/v1/turns", "/v1/sessions/" + session + "/turns", "/v1/sessions/" + session + "/messages",
 		"/v1/approvals", "/v1/budgets", "/v1/sessions/" + session + "/artifacts", "/v1/tool-groups", "/v1/schedules", "/v1/webhooks",
-		"/v1/files", "/v1/routes", hook + "/deliveries",
+		"/v1/files", "/v1/routes", hook + "/deliveries", "/v1/banks", "/v1/banks/paged/documents",
 	}
 	paged := 0
 	for _, r := range routes(t, c) {

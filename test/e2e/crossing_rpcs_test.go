@@ -52,6 +52,8 @@ const (
 	ofFile     = `{"file_id":"{file}"}`
 	ofFact     = `{"fact_id":"{fact}"}`
 	ofCaller   = "it is about the caller only"
+	ofBank     = `{"bank_id":"{bank}"}`
+	ofDocument = `{"bank_id":"{bank}","document_id":"{document}"}`
 	ofCall     = `{"turn_id":"{turn}","message_id":"msg_1","call_id":"call_1"}`
 	ofStep     = `{"turn_id":"{waiting}","step":"infer-1","fence":1,`
 	anAcme     = `"principal":{"tenant":"acme","subject":"dev:carol","kind":"PRINCIPAL_KIND_USER","roles":["admin"]}`
@@ -109,6 +111,17 @@ var reaches = map[string]reach{
 	"FileService.GetFile":           ofOwner(ofFile),
 	"FileService.ReadFile":          ofOwner(ofFile),
 	"FileService.DeleteFile":        ofOwner(ofFile),
+
+	"BankService.CreateBank": not(creates), "BankService.ListBanks": empty(`{}`),
+	"BankService.GetBank": missing(ofBank), "BankService.DeleteBank": missing(ofBank),
+	"BankService.UpdateBank":         missing(`{"bank":{"id":"{bank}","description":"x"}}`),
+	"DocumentService.CreateDocument": missing(`{"bank_id":"{bank}","name":"x","text":"x"}`),
+	"DocumentService.UploadDocument": missing(`{"spec":{"bank_id":"{bank}","document":{"name":"x"}}}`),
+	"DocumentService.ListDocuments":  missing(ofBank), "DocumentService.GetDocument": missing(ofDocument),
+	"DocumentService.ReadDocument": missing(ofDocument), "DocumentService.RetryDocument": missing(ofDocument),
+	"DocumentService.CancelDocument": missing(ofDocument), "DocumentService.DeleteDocument": missing(ofDocument),
+	"SearchService.SearchBank":  missing(`{"bank_id":"{bank}","query":"x"}`),
+	"SearchService.SearchBanks": alike(`{"bank_ids":["{bank}"],"query":"x"}`),
 
 	"BudgetService.CreateBudget": not(creates), "BudgetService.ListBudgets": empty(`{}`),
 	"BudgetService.GetBudget":    missing(`{"budget_id":"{budget}"}`),

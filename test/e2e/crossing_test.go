@@ -106,6 +106,7 @@ func (x *crossing) objects() map[string]string {
 	if len(artifacts) == 0 || len(execution) == 0 || len(decisions) == 0 {
 		x.t.Fatalf("artifacts %v, executions %v, decisions %v", artifacts, execution, decisions)
 	}
+	made("/v1/banks", harness.JSON{"id": "s13bank", "description": canary})
 	made("/v1/tool-groups", harness.JSON{"name": "s13group", "tools": []string{"s13tools__mb"}, "description": canary})
 	schedule := made("/v1/schedules", harness.JSON{"id": "s13schedule", "agent_id": "s13agent", "input": canary, "cron": "0 0 1 jan *"})
 	harness.Eventually(time.Minute, func() bool { return c.Must("GET", "/v1/schedules/"+schedule, nil)["synced"] == true })
@@ -120,6 +121,7 @@ func (x *crossing) objects() map[string]string {
 		"secret": "s13secret", "policy": "s13policy", "session": session, "turn": turn, "waiting": waiting, "approval": approval,
 		"artifact": fmt.Sprint(artifacts[0]), "execution": execution[0].Str("id"), "decision": decisions[0].Str("id"),
 		"key": "trn/" + turn, "subject": "dev:s13-nobody", "quota": "user:dev:s13-nobody",
+		"bank": "s13bank", "document": made("/v1/banks/s13bank/documents", harness.JSON{"name": canary + ".md", "text": canary}),
 		"file":    uploaded(x.t, c, canary+".txt", []byte(canary)).Str("id"),
 		"fact":    made("/v1/memory", harness.JSON{"attribute": "canary", "value": canary}),
 		"budget":  made("/v1/budgets", harness.JSON{"scope": "agent", "target": "s13agent", "period": "day", "max_tokens": "100000"}),

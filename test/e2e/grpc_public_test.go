@@ -38,6 +38,7 @@ var notREST = []string{
 	"windlass.registry.v1.ToolService.RunTool", "windlass.registry.v1.ToolService.StopTool", "windlass.registry.v1.ToolService.WatchTools",
 	"windlass.registry.v1.ServerService.ListServers", "windlass.registry.v1.ServerService.ForwardRequest", // REST's way is MCP
 	"windlass.registry.v1.ServerService.WatchResources",
+	"windlass.knowledge.v1.DocumentService.UploadDocument",                                     // a form, see gateway/upload
 	"windlass.sessions.v1.FileService.UploadFile", "windlass.sessions.v1.FileService.ReadFile", // a form and bytes, see gateway/upload
 }
 

@@ -30,6 +30,7 @@ func roleTexts() [][2]string {
 		{assembly.Policy, "who may do what; keeps every decision"},
 		{assembly.Inference, "model calls, whatever the provider"},
 		{assembly.MCPBridge, "connections to MCP tool servers"},
+		{assembly.Knowledge, "banks of documents, and what searches find in them"},
 		{assembly.Registry, "tool sources, tools, and the ledger of tool executions"},
 		{assembly.Sessions, "agents, sessions, turns and the journal of events"},
 		{assembly.Worker, "executes turns; run as many as you like"},
