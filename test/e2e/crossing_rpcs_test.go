@@ -91,8 +91,8 @@ var reaches = map[string]reach{
 		`{"decisions":[{"approval_id":"{approval}","decision":"approve"}]}`),
 	"ApprovalService.AnswerApproval": ofOwner(`{"approval_id":"{approval}","result":"x"}`),
 
-	"ArtifactService.ListArtifacts": missing(ofSession),
-	"ArtifactService.ReadArtifact":  ofOwner(`{"artifact_id":"{artifact}"}`),
+	"ArtifactService.ListArtifacts":      missing(ofSession),
+	"ArtifactService.ReadArtifact":       ofOwner(`{"artifact_id":"{artifact}"}`),
 	"MemoryService.CreateFact":           not(creates),
 	"MemoryService.ListFacts":            empty(`{}`),
 	"MemoryService.ExportMemory":         empty(`{}`),
@@ -106,11 +106,11 @@ var reaches = map[string]reach{
 	"RecallService.ReadFacts":            not(namesIt),
 	"RecallService.Remember":             not(namesIt),
 
-	"FileService.UploadFile":        not(creates),
-	"FileService.ListFiles":         empty(`{}`),
-	"FileService.GetFile":           ofOwner(ofFile),
-	"FileService.ReadFile":          ofOwner(ofFile),
-	"FileService.DeleteFile":        ofOwner(ofFile),
+	"FileService.UploadFile": not(creates),
+	"FileService.ListFiles":  empty(`{}`),
+	"FileService.GetFile":    ofOwner(ofFile),
+	"FileService.ReadFile":   ofOwner(ofFile),
+	"FileService.DeleteFile": ofOwner(ofFile),
 
 	"BankService.CreateBank": not(creates), "BankService.ListBanks": empty(`{}`),
 	"BankService.GetBank": missing(ofBank), "BankService.DeleteBank": missing(ofBank),
