@@ -3,7 +3,6 @@
 package factbook
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -221,7 +220,10 @@ func (b *Book) Forget(ctx context.Context, o store.Owner, id string) error {
 		}
 		return c, nil
 	})
-	return cmp.Or(err, b.purge(ctx, err))
+	if err != nil {
+		return err
+	}
+	return b.rows.Purge(ctx) // so that it is in no file either
 }
 
 // ForgetAll erases all facts of a user, as Forget does, and returns how many these were.
@@ -234,15 +236,10 @@ func (b *Book) ForgetAll(ctx context.Context, o store.Owner) (n int, err error) 
 		n = len(c.Erase)
 		return c, nil
 	})
-	return n, cmp.Or(err, b.purge(ctx, err))
-}
-
-// purge overwrites what was erased, unless nothing was.
-func (b *Book) purge(ctx context.Context, failed error) error {
-	if failed != nil {
-		return nil
+	if err != nil {
+		return 0, err
 	}
-	return b.rows.Purge(ctx)
+	return n, b.rows.Purge(ctx)
 }
 
 // Off reports whether a user has switched memory off.
