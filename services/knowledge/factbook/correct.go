@@ -21,7 +21,7 @@ type Correction struct {
 // restates reports whether it changes what a fact states.
 func (c Correction) restates() bool { return c.Text != nil || c.Value != nil || c.ValidFrom != nil }
 
-// Correct changes a fact for its user. A fact that is stated anew supersedes the one before, and is returned.
+// Correct changes a fact for its user. A fact that is stated again supersedes the one before, and is returned.
 func (b *Book) Correct(ctx context.Context, o store.Owner, id string, c Correction) (store.Fact, error) {
 	now := b.rows.Now()
 	var out store.Fact

@@ -80,8 +80,8 @@ type FactChange struct {
 // factRows are the facts.
 type factRows struct{ base }
 
-const factColumns = "id, agent, entity, attribute, value, text, valid_from_us, valid_to_us, state, trust, superseded_by, session_id, turn_id, " +
-	"call_id, tainted, create_us, update_us"
+const factColumns = "id, agent, entity, attribute, value, text, valid_from_us, valid_to_us, state, trust, superseded_by, session_id, " +
+	"turn_id, call_id, tainted, create_us, update_us"
 
 var (
 	insertFacts = sqldb.Insert("facts", "tenant, subject, "+factColumns)
@@ -159,13 +159,14 @@ func (s factRows) ChangeMemory(ctx context.Context, o Owner, change func(Memory)
 
 // readMemory reads settings and facts. lock is the clause that locks the settings, "" for none.
 func readMemory(ctx context.Context, q sqldb.Querier, o Owner, lock string) (m Memory, err error) {
-	off, err := sqldb.All(ctx, q, sqldb.Column[bool], "SELECT off FROM memory_owners WHERE tenant = $1 AND subject = $2"+lock, o.Tenant, o.Subject)
+	off, err := sqldb.All(ctx, q, sqldb.Column[bool], "SELECT off FROM memory_owners WHERE tenant = $1 AND subject = $2"+lock, o.Tenant,
+		o.Subject)
 	if err != nil || len(off) == 0 { // without the row there never was a fact
 		return m, err
 	}
 	m.Off = off[0]
-	m.Facts, err = sqldb.All(ctx, q, scanFact, "SELECT "+factColumns+" FROM facts WHERE tenant = $1 AND subject = $2 ORDER BY id DESC", o.Tenant,
-		o.Subject)
+	m.Facts, err = sqldb.All(ctx, q, scanFact, "SELECT "+factColumns+` FROM facts
+		WHERE tenant = $1 AND subject = $2 ORDER BY id DESC`, o.Tenant, o.Subject)
 	return m, err
 }
 
@@ -181,7 +182,8 @@ func (s factRows) apply(ctx context.Context, tx sqldb.Tx, o Owner, c FactChange)
 		}
 	}
 	for _, id := range c.Erase {
-		if _, err := sqldb.Exec(ctx, tx, "DELETE FROM facts WHERE tenant = $1 AND subject = $2 AND id = $3", o.Tenant, o.Subject, id); err != nil {
+		if _, err := sqldb.Exec(ctx, tx, "DELETE FROM facts WHERE tenant = $1 AND subject = $2 AND id = $3", o.Tenant, o.Subject,
+			id); err != nil {
 			return err
 		}
 	}
