@@ -46,7 +46,7 @@ var homes = map[string][]string{
 	"github.com/openai/openai-go":            {"services/inference/provider"},
 	"github.com/anthropics/anthropic-sdk-go": {"services/inference/provider"},
 	"github.com/aws":                         {"services/inference/provider"},
-	"go.temporal.io":                         {"services/sessions/dispatch", "services/registry/workflow", "workflows"},
+	"go.temporal.io":                         {"services/sessions/dispatch", "services/knowledge/dispatch", "services/registry/workflow", "workflows"},
 	"github.com/nats-io":                     {"libs/bus"},
 	"github.com/zitadel":                     {"internal/issuer"},
 	"github.com/tink-crypto/tink-go":         {"libs/keyset"},
@@ -57,9 +57,10 @@ var homes = map[string][]string{
 		"services/sessions/api", "services/registry/grpcapi", "services/registry/grpccall", "workflows/turn/executor", "workflows/temporal",
 		"bench", "examples",
 	},
-	// Files from outside are decoded in libs/media only, in a child process, since they may unfold to anything; elsewhere only their header is.
+	// Images from outside are decoded in libs/media only, in a child process, since they may unfold to anything; elsewhere only their header is.
 	"image": {"libs/media", "services/sessions/file", "examples"}, "golang.org/x/image": {"libs/media", "services/sessions/file", "examples"},
-	"github.com/ledongthuc/pdf":          {"libs/media"},
+	"github.com/ledongthuc/pdf":          {"libs/pdftext"},
+	"github.com/yuin/goldmark":           {"services/knowledge/parse/markdown"},
 	"github.com/gabriel-vasile/mimetype": {"services/sessions/file"},
 }
 

@@ -9,14 +9,16 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli"
 	"github.com/windlass-dev/windlass/internal/cli/app"
 	"github.com/windlass-dev/windlass/internal/cli/serve"
+	"github.com/windlass-dev/windlass/libs/child"
 	"github.com/windlass-dev/windlass/libs/media"
+	"github.com/windlass-dev/windlass/services/knowledge/parse"
 )
 
 // version is set by the linker.
 var version string
 
 func main() {
-	media.Main()
+	child.Main(media.Work(), parse.Work())
 	os.Exit(run())
 }
 

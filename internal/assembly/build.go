@@ -29,10 +29,12 @@ import (
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/knowledge"
+	ingestion "github.com/windlass-dev/windlass/services/knowledge/dispatch"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/registry/agents"
+	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/dispatch"
 	"github.com/windlass-dev/windlass/workflows/temporal"
@@ -88,12 +90,13 @@ func (p *Process) buildInference() error {
 			Egress: p.egress, ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 			Getenv: p.opts.Getenv,
 		},
-		Authorizer: p.authorizer,
+		Authorizer: p.authorizer, Bus: p.bus,
 	})
 	if err != nil {
 		return err
 	}
 	svc.Register(p.server)
+	p.group.Add(background(Inference, svc.Run))
 	maps.Copy(p.ready, svc.Checks())
 	return nil
 }
@@ -127,12 +130,16 @@ func (p *Process) buildRegistry() error {
 	if err != nil {
 		return err
 	}
-	knowledgeConn, err := p.dial(Knowledge, authn.Service(Registry))
+	factsConn, err := p.dial(Knowledge, authn.Service(Registry))
 	if err != nil {
 		return err
 	}
 	// Read artifacts and sessions, and call agents, as the principal of the call.
 	sessionsConn, err := p.dial(Sessions, nil)
+	if err != nil {
+		return err
+	}
+	knowledgeConn, err := p.dial(Knowledge, nil) // as the principal of the call, too
 	if err != nil {
 		return err
 	}
@@ -143,10 +150,13 @@ func (p *Process) buildRegistry() error {
 		ProviderData: p.sealer, Results: p.results, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 		Logins: usertoken.New(policyv1.NewConnectionServiceClient(policyConn)), Grants: policyv1.NewGrantServiceClient(policyConn),
 		Quotas: quota.Reader{Authorizer: p.authorizer}, Count: policyv1.NewQuotaServiceClient(policyConn),
-		Facts: knowledgev1.NewRecallServiceClient(knowledgeConn),
+		Facts: knowledgev1.NewRecallServiceClient(factsConn),
 		AgentCalls: agents.Client{
 			Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Sessions: sessionsv1.NewSessionServiceClient(sessionsConn),
 			Turns: sessionsv1.NewTurnServiceClient(sessionsConn),
+		},
+		Knowledge: builtin.Knowledge{
+			Search: knowledgev1.NewSearchServiceClient(knowledgeConn), Documents: knowledgev1.NewDocumentServiceClient(knowledgeConn),
 		},
 	})
 	if err != nil {
@@ -166,8 +176,13 @@ func (p *Process) buildKnowledge() error {
 	if err != nil {
 		return err
 	}
+	engine, err := ingestion.New(p.temporal)
+	if err != nil {
+		return err
+	}
 	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
-		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), MeshKey: p.cfg.Mesh.Key, Log: p.log,
+		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine,
+		MeshKey: p.cfg.Mesh.Key, Log: p.log,
 	})
 	if err != nil {
 		return err
@@ -270,6 +285,7 @@ func (p *Process) buildWorker() error {
 		Inference: inferencev1.NewInferenceServiceClient(inferenceConn),
 		Shields:   policyv1.NewPolicyServiceClient(policyConn),
 		Facts:     knowledgev1.NewRecallServiceClient(knowledgeConn),
+		Ingestion: knowledgev1.NewIngestionServiceClient(knowledgeConn),
 	})
 	if err != nil {
 		return err

@@ -4,28 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"runtime"
-	"sync/atomic"
 	"time"
 
-	"github.com/windlass-dev/windlass/libs/process"
+	"github.com/windlass-dev/windlass/libs/child"
 )
 
-const (
-	// childEnv makes a program the child that decodes one file.
-	childEnv = "WINDLASS_MEDIA_CHILD"
-	// maxMemory limits the memory of a child, and softMemory is from where on it collects garbage rather than to use more.
-	maxMemory, softMemory = 768 << 20, 512 << 20
-	// maxCPU limits its processor time, and maxTime all of its time.
-	maxCPU, maxTime = 20 * time.Second, 60 * time.Second
-	// maxAnswer limits its answer.
-	maxAnswer = 96 << 20
-)
+// Work is what the children of a program that uses a Converter do: child.Main has it.
+func Work() child.Work {
+	return child.Work{
+		Name: "media", Do: serve, Memory: 768 << 20, SoftMemory: 512 << 20, CPU: 20 * time.Second, Time: 60 * time.Second, MaxAnswer: 96 << 20,
+	}
+}
 
-// request is what a child does with the file that follows: it is one line of JSON.
+// request is what a child does with a file.
 type request struct {
 	// Form is of an image; nil for other requests.
 	Form *Form `json:"form,omitempty"`
@@ -33,106 +24,62 @@ type request struct {
 	PDF bool `json:"pdf,omitempty"`
 }
 
-// answer is what came of it, one line of JSON.
+// answer is what came of it.
 type answer struct {
-	// Refused is why the file cannot be converted; "" for none.
-	Refused string `json:"refused,omitempty"`
-	// exhausted: the child did not refuse it but was ended.
-	exhausted bool
+	// refused is why the file cannot be converted; nil for none.
+	refused *Error
 
 	MediaType string `json:"media_type,omitempty"`
-	Data      []byte `json:"data,omitempty"`
 	Width     int    `json:"width,omitempty"`
 	Height    int    `json:"height,omitempty"`
-	Text      string `json:"text,omitempty"`
+	// Data is the image or the text.
+	Data []byte `json:"-"`
 }
 
-func (a answer) size() int { return len(a.Refused) + len(a.Data) + len(a.Text) }
+func (a answer) size() int {
+	if a.refused != nil {
+		return len(a.refused.text)
+	}
+	return len(a.Data)
+}
 
 func (a answer) err() error {
-	if a.Refused != "" {
-		return &Error{text: a.Refused, Exhausted: a.exhausted}
+	if a.refused != nil {
+		return a.refused
 	}
 	return nil
 }
 
-// isParent reports whether Main was called, so that this program can be the child too.
-var isParent atomic.Bool
-
-// Main is the first call of programs that use a Converter: in a child it does what the child is for, and does not return.
-func Main() {
-	if os.Getenv(childEnv) == "" {
-		isParent.Store(true)
-		return
+// askChild has a child answer a request. The caller has acquired it.
+func askChild(r *child.Runner) func(context.Context, request, []byte) (answer, error) {
+	return func(ctx context.Context, asked request, data []byte) (got answer, err error) {
+		got.Data, err = r.Do(ctx, asked, data, &got)
+		if refused, ok := errors.AsType[*child.Error](err); ok {
+			return answer{refused: &Error{text: refused.Text, Exhausted: refused.Exhausted}}, nil
+		}
+		return got, err
 	}
-	if err := serve(os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
 }
 
-// executable returns this program: on Linux also if its file was replaced since it was started.
-func executable() (string, error) {
-	if runtime.GOOS == "linux" {
-		return "/proc/self/exe", nil
+// serve answers a request in a child.
+func serve(line json.RawMessage, data []byte) (child.Answer, error) {
+	var r request
+	if err := json.Unmarshal(line, &r); err != nil {
+		return child.Answer{}, err
 	}
-	return os.Executable()
+	got, err := convert(r, data)
+	if refused, ok := errors.AsType[*Error](err); ok {
+		return child.Answer{}, child.Refuse("%s", refused.text)
+	}
+	return child.Answer{Head: got, Body: got.Data}, err
 }
 
-// ask starts a child for a request, and waits for its answer. A child that exceeds its limits refuses the file.
-func ask(ctx context.Context, r request, data []byte) (answer, error) {
-	if !isParent.Load() {
-		return answer{}, errors.New("media: the program has not called media.Main")
-	}
-	self, err := executable()
-	if err != nil {
-		return answer{}, fmt.Errorf("media: %w", err)
-	}
-	within, cancel := context.WithTimeout(ctx, maxTime)
-	defer cancel()
-	p, err := process.Start(process.Config{
-		Path: self, Env: []string{childEnv + "=1", fmt.Sprintf("GOMEMLIMIT=%d", softMemory), "GOTRACEBACK=none"},
-		Line: func(string) {}, MaxLine: maxAnswer, WriteTimeout: maxTime,
-		Limits: process.Limits{Memory: maxMemory, CPU: maxCPU, Files: 16},
-	})
-	if err != nil {
-		return answer{}, fmt.Errorf("media: start the decoder: %w", err)
-	}
-	defer p.Close()
-	stop := context.AfterFunc(within, p.Close)
-	defer stop()
-	got, err := exchange(p, r, data)
+func convert(r request, data []byte) (answer, error) {
 	switch {
-	case err == nil:
-		return got, nil
-	case ctx.Err() != nil:
-		return answer{}, ctx.Err()
+	case r.Form != nil:
+		return convertImage(data, *r.Form)
+	case r.PDF:
+		return pdfText(data)
 	}
-	return answer{
-		Refused: fmt.Sprintf("cannot be decoded with %d MiB of memory within %s", maxMemory>>20, maxCPU), exhausted: true,
-	}, nil
-}
-
-// exchange sends a request, and reads its answer.
-func exchange(p *process.Process, r request, data []byte) (answer, error) {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return answer{}, err
-	}
-	if _, err := p.Writer().Write(append(line, '\n')); err != nil {
-		return answer{}, err
-	}
-	if _, err := p.Writer().Write(data); err != nil {
-		return answer{}, err
-	}
-	if err := p.Writer().Close(); err != nil {
-		return answer{}, err
-	}
-	raw, err := io.ReadAll(io.LimitReader(p.Reader(), maxAnswer+1))
-	if err != nil {
-		return answer{}, err
-	}
-	var got answer
-	return got, json.Unmarshal(raw, &got)
+	return answer{}, errors.New("the request is for nothing")
 }

@@ -3,11 +3,12 @@ package media_test
 import (
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/child"
 	"github.com/windlass-dev/windlass/libs/media"
 	"github.com/windlass-dev/windlass/libs/testmain"
 )
 
 func TestMain(m *testing.M) {
-	media.Main()
+	child.Main(media.Work())
 	testmain.Verify(m)
 }

@@ -1,6 +1,5 @@
 // Package media converts files that people upload and tools return for models: it scales images and finds the text of PDF documents. Such
-// files may be made to exhaust or to attack what reads them, so they are decoded in a child process: this program itself, with bounds on
-// its memory and time, without our environment, two at a time.
+// files may be made to exhaust or to attack what reads them, so they are decoded in child processes (libs/child), two at a time.
 package media
 
 import (
@@ -8,14 +7,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"runtime"
 	"sync"
-	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/windlass-dev/windlass/libs/fault"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/libs/child"
 )
 
 // Form is an image that a model takes. Zero values are no limits.
@@ -53,17 +49,13 @@ const (
 	keptResults = 1024
 )
 
-// atATime is how many files are decoded at a time, and maxWait how long one waits for that.
-const (
-	atATime = 2
-	maxWait = 20 * time.Second
-)
+// atATime is how many files are decoded at a time.
+const atATime = 2
 
 // Converter converts files, and keeps the results of late. It is safe for concurrent use.
 type Converter struct {
-	slots chan struct{} // holds one for each file that is being decoded
-	wait  time.Duration
-	ask   func(context.Context, request, []byte) (answer, error)
+	children *child.Runner
+	ask      func(context.Context, request, []byte) (answer, error)
 
 	mu   sync.Mutex
 	kept *lru.Cache[string, answer]
@@ -72,7 +64,8 @@ type Converter struct {
 
 // New returns a converter.
 func New() (*Converter, error) {
-	c := &Converter{slots: make(chan struct{}, min(atATime, runtime.GOMAXPROCS(0))), wait: maxWait, ask: ask}
+	children := child.New(Work(), atATime)
+	c := &Converter{children: children, ask: askChild(children)}
 	kept, err := lru.NewWithEvict(keptResults, func(_ string, a answer) { c.size -= a.size() })
 	c.kept = kept
 	return c, err
@@ -96,14 +89,14 @@ func (c *Converter) Image(ctx context.Context, data []byte, f Form) (Image, erro
 // Known returns an image that was converted to a form before, by the SHA-256 of its file in hexadecimal digits.
 func (c *Converter) Known(sha256 string, f Form) (Image, bool) {
 	got, ok := c.recall(key(sha256, request{Form: &f}))
-	return Image{MediaType: got.MediaType, Data: got.Data, Width: got.Width, Height: got.Height}, ok && got.Refused == ""
+	return Image{MediaType: got.MediaType, Data: got.Data, Width: got.Width, Height: got.Height}, ok && got.refused == nil
 }
 
 // PDFText returns the text of a PDF document, page by page, up to a limit. The error of a document without text, or that cannot be read,
 // is an *Error.
 func (c *Converter) PDFText(ctx context.Context, data []byte) (string, error) {
 	got, err := c.convert(ctx, request{PDF: true}, data)
-	return got.Text, err
+	return string(got.Data), err
 }
 
 func key(sha256 string, r request) string { return fmt.Sprintf("%s %v %+v", sha256, r.PDF, r.Form) }
@@ -120,21 +113,16 @@ func (c *Converter) convert(ctx context.Context, r request, data []byte) (answer
 	if known, ok := c.recall(key); ok {
 		return known, known.err()
 	}
-	late := time.NewTimer(c.wait)
-	defer late.Stop()
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-late.C:
-		return answer{}, fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "too many files are being decoded")
-	case <-ctx.Done():
-		return answer{}, ctx.Err()
+	release, err := c.children.Acquire(ctx)
+	if err != nil {
+		return answer{}, err
 	}
+	defer release()
 	if known, ok := c.recall(key); ok { // converted while we waited
 		return known, known.err()
 	}
 	got, err := c.ask(ctx, r, data)
-	if err != nil || got.exhausted {
+	if err != nil || got.refused != nil && got.refused.Exhausted {
 		return got, cmp.Or(err, got.err())
 	}
 	c.mu.Lock()

@@ -17,6 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/bank"
 	"github.com/windlass-dev/windlass/services/knowledge/document"
 	"github.com/windlass-dev/windlass/services/knowledge/factbook"
+	"github.com/windlass-dev/windlass/services/knowledge/ingest"
+	"github.com/windlass-dev/windlass/services/knowledge/search"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
@@ -28,21 +30,24 @@ type Deps struct {
 	Policy access.PermissionReader
 	// MeshKey is the key of the mesh; the key of what stays of forgotten facts is derived from it. Zero, which is allowed, serves no memory.
 	MeshKey secret.Value
+	// Engine runs the workflows that ingest documents.
+	Engine ingest.Engine
 	// Log gets what went wrong.
 	Log *slog.Logger
 }
 
 // Service serves windlass.knowledge.v1. It is safe for concurrent use.
 type Service struct {
-	store *store.Store
-	api   api.Deps
+	store  *store.Store
+	ingest *ingest.Service
+	api    api.Deps
 }
 
 // New checks configuration and dependencies, brings the tables up to date and returns the service. It answers calls at once; Run does its
 // background work.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if deps.DB == nil || deps.Policy == nil || deps.Log == nil {
-		return nil, errors.New("knowledge needs DB, Policy and Log")
+	if deps.DB == nil || deps.Policy == nil || deps.Engine == nil || deps.Log == nil {
+		return nil, errors.New("knowledge needs DB, Policy, Engine and Log")
 	}
 	config.Fill(&cfg)
 	if err := cfg.check(); err != nil {
@@ -60,22 +65,31 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		}
 		memory = factbook.New(st, marker)
 	}
+	ingestions, err := ingest.New(ingest.Config{
+		Concurrent: cfg.ConcurrentIngestions, Interval: cfg.SweepInterval, RestartAfter: restartAfter,
+	}, ingest.Deps{Store: st, Reader: reader{}, Engine: deps.Engine, Log: deps.Log})
+	if err != nil {
+		return nil, err
+	}
 	reader := access.NewReader(st, deps.Policy)
-	return &Service{store: st, api: api.Deps{
+	return &Service{store: st, ingest: ingestions, api: api.Deps{
 		Memory: memory,
 		Banks:  bank.New(bank.Deps{Store: st, Access: reader, Limit: cfg.MaxBanks, Log: deps.Log}),
 		Documents: document.New(document.Deps{
 			Store: st, Access: reader, MediaType: document.MediaType, MaxBytes: int64(cfg.MaxDocumentBytes), Limit: cfg.MaxDocuments,
 			Uploads: upload.NewGate(cfg.MaxUploads), Log: deps.Log,
+			Queued: func(context.Context, store.Document) { ingestions.Trigger() },
 		}),
+		Ingestions: ingestions,
+		Searches:   search.NewService(st, reader),
 	}}, nil
 }
 
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) { api.Register(r, s.api) }
 
-// Run does background work until ctx ends; then it returns nil.
+// Run starts the workflows of documents that are to be ingested until ctx ends; then it returns nil.
 func (s *Service) Run(ctx context.Context) error {
-	<-ctx.Done()
+	s.ingest.Run(ctx)
 	return nil
 }

@@ -54,6 +54,7 @@ type kit struct {
 	t      *testing.T
 	svc    *knowledge.Service
 	policy *permissions
+	engine *engine
 }
 
 func newKit(t *testing.T, cfg knowledge.Config) *kit {
@@ -69,10 +70,9 @@ func newKit(t *testing.T, cfg knowledge.Config) *kit {
 			t.Error(err)
 		}
 	})
-	k := &kit{t: t, policy: &permissions{globs: map[string][]string{"local": {"*"}}}}
-	if k.svc, err = knowledge.New(cfg, knowledge.Deps{DB: db, Policy: k.policy, Log: slog.New(slog.DiscardHandler)}); err != nil {
-		t.Fatal(err)
-	}
+	k := &kit{t: t, policy: &permissions{globs: map[string][]string{"local": {"*"}}}, engine: &engine{}}
+	k.svc, err = knowledge.New(cfg, knowledge.Deps{DB: db, Policy: k.policy, Engine: k.engine, Log: slog.New(slog.DiscardHandler)})
+	k.must(err)
 	return k
 }
 

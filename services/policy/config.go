@@ -100,7 +100,10 @@ func defaultServiceRules() []decide.Rule {
 		},
 		{
 			Name: "mesh-worker", Roles: []string{"worker"},
-			Permissions: []string{"sessions.execution.run", "registry.execution.run", "inference.models.*", "policy.shields.check", "knowledge.recall.run"},
+			Permissions: []string{
+				"sessions.execution.run", "registry.execution.run", "knowledge.ingestion.run", "inference.models.*", "policy.shields.check",
+				"knowledge.recall.run",
+			},
 		},
 	}
 }

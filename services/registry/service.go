@@ -73,6 +73,9 @@ type Deps struct {
 	Artifacts builtin.Artifacts
 	// Facts remembers facts about users, for one of the mesh's own tools; nil, which is allowed, leaves that tool out.
 	Facts builtin.Facts
+	// Knowledge has the documents that the mesh's own tools read, for the principal in the call's context. The zero value, which is allowed,
+	// has no documents and none of those tools.
+	Knowledge builtin.Knowledge
 	// Sessions and Agents are read for the principals of calls.
 	Sessions origin.Sessions
 	Agents   origin.Agents
@@ -162,7 +165,11 @@ func openKinds(cfg Config, st store.Store, deps Deps) kinds.Deps {
 			Timeout: cfg.DiscoverTimeout,
 		}, deps.Egress),
 	}
-	return kinds.Deps{Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls, Builtin: builtin.New(deps.DB.Now, deps.Artifacts, deps.Facts)}
+	return kinds.Deps{
+		Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls,
+		Builtin: builtin.New(deps.DB.Now, deps.Artifacts, deps.Knowledge, deps.Facts),
+		SkillDirs: cfg.Skills.Dirs,
+	}
 }
 
 // openLog returns the log of domain events.

@@ -54,6 +54,7 @@ const (
 	ofCaller   = "it is about the caller only"
 	ofBank     = `{"bank_id":"{bank}"}`
 	ofDocument = `{"bank_id":"{bank}","document_id":"{document}"}`
+	ofUpload   = `{"upload_id":"{upload}"}`
 	ofCall     = `{"turn_id":"{turn}","message_id":"msg_1","call_id":"call_1"}`
 	ofStep     = `{"turn_id":"{waiting}","step":"infer-1","fence":1,`
 	anAcme     = `"principal":{"tenant":"acme","subject":"dev:carol","kind":"PRINCIPAL_KIND_USER","roles":["admin"]}`
@@ -93,6 +94,15 @@ var reaches = map[string]reach{
 
 	"ArtifactService.ListArtifacts":      missing(ofSession),
 	"ArtifactService.ReadArtifact":       ofOwner(`{"artifact_id":"{artifact}"}`),
+	"FileService.UploadFile":             not(creates),
+	"FileService.ListFiles":              empty(`{}`),
+	"FileService.GetFile":                ofOwner(ofFile),
+	"FileService.ReadFile":               ofOwner(ofFile),
+	"FileService.DeleteFile":             ofOwner(ofFile),
+	"FileService.CreateUpload":           not(creates),
+	"FileService.AppendUpload":           ofOwner(`{"position":` + ofUpload + `}`),
+	"FileService.GetUpload":              ofOwner(ofUpload),
+	"FileService.DeleteUpload":           ofOwner(ofUpload),
 	"MemoryService.CreateFact":           not(creates),
 	"MemoryService.ListFacts":            empty(`{}`),
 	"MemoryService.ExportMemory":         empty(`{}`),
@@ -105,12 +115,6 @@ var reaches = map[string]reach{
 	"RecallService.Recall":               not(namesIt),
 	"RecallService.ReadFacts":            not(namesIt),
 	"RecallService.Remember":             not(namesIt),
-
-	"FileService.UploadFile": not(creates),
-	"FileService.ListFiles":  empty(`{}`),
-	"FileService.GetFile":    ofOwner(ofFile),
-	"FileService.ReadFile":   ofOwner(ofFile),
-	"FileService.DeleteFile": ofOwner(ofFile),
 
 	"BankService.CreateBank": not(creates), "BankService.ListBanks": empty(`{}`),
 	"BankService.GetBank": missing(ofBank), "BankService.DeleteBank": missing(ofBank),
@@ -163,6 +167,7 @@ var reaches = map[string]reach{
 	"ExecutionService.FireSchedule":          not(namesIt),
 	"ExecutionService.ResolveAuthorizations": not(namesIt),
 	"ExecutionService.GetQuotaUse":           not(namesIt),
+	"IngestionService.IngestVersion":         not(namesIt),
 
 	"SourceService.CreateSource": not(creates), "SourceService.ListSources": empty(`{}`), "SourceService.GetSource": missing(ofSource),
 	"SourceService.UpdateSource": missing(`{"source":{"id":"{source}","disabled":true},"update_mask":"disabled"}`),
@@ -259,7 +264,10 @@ var reaches = map[string]reach{
 
 	"InferenceService.Generate": not(noObject), "InferenceService.Moderate": not(noObject),
 	"InferenceService.ListModels": not(ofMesh), "InferenceService.ResolveModel": not(ofMesh),
-	"InferenceService.ResolveChain": not(ofMesh), "InferenceService.ListRoutes": not(ofMesh),
+	"InferenceService.Embed": not(noObject), "InferenceService.Rerank": not(noObject), "InferenceService.CountTokens": not(noObject),
+	"InferenceService.TryModel": not(noObject), "InferenceService.ListModelHealth": not(ofMesh),
+	"InferenceService.ResetModelHealth": not(ofMesh),
+	"InferenceService.ResolveChain":     not(ofMesh), "InferenceService.ListRoutes": not(ofMesh),
 	"HealthService.GetHealth": not(ofMesh),
 	"BridgeService.CallTool":  not(ofSources), "BridgeService.Discover": not(ofSources), "BridgeService.Forward": not(ofSources),
 	"BridgeService.Watch": not(ofSources), "BridgeService.WatchResources": not(ofSources), "BridgeService.Release": not(ofSources),

@@ -18,14 +18,15 @@ import (
 	"github.com/windlass-dev/windlass/internal/embedded"
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/ingest"
 	"github.com/windlass-dev/windlass/workflows/schedule"
 	"github.com/windlass-dev/windlass/workflows/temporal"
 	"github.com/windlass-dev/windlass/workflows/temporal/historytest"
 	"github.com/windlass-dev/windlass/workflows/turn"
 )
 
-// Replay waits until workflows of turns, or of fires of schedules, have completed, and has each of their histories replayed by
-// the code of this test.
+// Replay waits until workflows of turns, of fires of schedules, or of versions of documents, have completed, and has each of their
+// histories replayed by the code of this test.
 func (m *Mesh) Replay(t testing.TB, turns ...string) {
 	t.Helper()
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: codec(t, meshKey).DataConverter()})
@@ -34,6 +35,7 @@ func (m *Mesh) Replay(t testing.TB, turns ...string) {
 	}
 	replayer.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
 	replayer.RegisterWorkflowWithOptions(schedule.Fire, workflow.RegisterOptions{Name: contract.ScheduleWorkflow})
+	replayer.RegisterWorkflowWithOptions(ingest.Ingest, workflow.RegisterOptions{Name: contract.IngestWorkflow})
 	for id, h := range m.Histories(t, turns...) {
 		if err := replayer.ReplayWorkflowHistoryWithOptions(nil, h, historytest.Original(h)); err != nil {
 			t.Errorf("the history of %s: %v", id, err)

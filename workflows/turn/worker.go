@@ -19,6 +19,7 @@ import (
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/ingest"
 	"github.com/windlass-dev/windlass/workflows/schedule"
 	"github.com/windlass-dev/windlass/workflows/turn/executor"
 	"github.com/windlass-dev/windlass/workflows/turn/step/runner"
@@ -45,7 +46,7 @@ type Config struct {
 	Step runner.Config `yaml:",inline"`
 }
 
-// Deps are what a worker works with. All but Executors are required.
+// Deps are what a worker works with. All but Executors and Ingestion are required.
 type Deps struct {
 	// Client is the connection to Temporal. Code that starts turns in the same process should share it.
 	Client client.Client
@@ -59,6 +60,8 @@ type Deps struct {
 	Shields shield.TextChecker
 	// Facts recalls facts about users; nil, which is allowed, recalls none.
 	Facts knowledgev1.RecallServiceClient
+	// Ingestion ingests documents; without it the worker has no ingestions.
+	Ingestion knowledgev1.IngestionServiceClient
 	// Executors does the rounds of agents with an executor; nil refuses them. The worker closes it when it stops.
 	Executors *executor.Host
 	// Bus carries deltas out and news of other workers in.
@@ -112,6 +115,9 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	w.worker.RegisterActivity(&Activities{steps: runner, runs: runs, drain: w.drain})
 	if err := schedule.Register(w.worker, deps.Sessions); err != nil {
 		return nil, err
+	}
+	if deps.Ingestion != nil {
+		return w, ingest.Register(w.worker, deps.Ingestion, w.drain)
 	}
 	return w, nil
 }

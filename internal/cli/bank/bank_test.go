@@ -36,7 +36,7 @@ var answers = clitest.Answers{
 func TestCommands(t *testing.T) {
 	clitest.Run(t, root, answers, []clitest.Case{
 		{Args: "bank list", Out: "ID        DOCUMENTS  CHUNKS  MODE     AGE  DESCRIPTION\nhandbook  2          7       lexical       How we work\n"},
-		{Args: "bank create handbook --description d", Sent: `POST /v1/banks {"id":"handbook","description":"d"}`, Out: "bank handbook created\n"},
+		{Args: "bank create handbook --description d", Sent: `POST /v1/banks {"description":"d","id":"handbook"}`, Out: "bank handbook created\n"},
 		{Args: "bank delete handbook", Sent: "DELETE /v1/banks/handbook"},
 		{
 			Args: "bank documents handbook",
@@ -45,7 +45,7 @@ func TestCommands(t *testing.T) {
 		},
 		{Args: "bank remove handbook doc_1", Sent: "DELETE /v1/banks/handbook/documents/doc_1", Out: "document doc_1 deleted\n"},
 		{
-			Args: "bank search handbook days of leave", Sent: `POST /v1/banks/handbook:search {"query":"days of leave","page_size":10}`,
+			Args: "bank search handbook days of leave", Sent: `POST /v1/banks/handbook:search {"page_size":10,"query":"days of leave"}`,
 			Out: "SCORE  DOCUMENT  HEADING       BYTES  TEXT\n2.50   a.md      Leave › Days  5–25   thirty days\n",
 		},
 		{Args: "bank search empty days", Err: []string{"nothing found (lexical)"}},

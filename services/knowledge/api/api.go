@@ -8,6 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/bank"
 	"github.com/windlass-dev/windlass/services/knowledge/document"
 	"github.com/windlass-dev/windlass/services/knowledge/factbook"
+	"github.com/windlass-dev/windlass/services/knowledge/ingest"
+	"github.com/windlass-dev/windlass/services/knowledge/search"
 )
 
 // Deps are the rooms that the servers call; all but Memory are required.
@@ -17,12 +19,18 @@ type Deps struct {
 	Documents *document.Service
 	// Memory keeps facts about users; nil serves none.
 	Memory *factbook.Book
+	// Ingestions ingests documents.
+	Ingestions *ingest.Service
+	// Searches finds passages.
+	Searches *search.Service
 }
 
 // Register adds the services to a server.
 func Register(r grpc.ServiceRegistrar, deps Deps) {
 	knowledgev1.RegisterBankServiceServer(r, &banks{banks: deps.Banks})
-	knowledgev1.RegisterDocumentServiceServer(r, &documents{documents: deps.Documents})
+	knowledgev1.RegisterDocumentServiceServer(r, &documents{documents: deps.Documents, ingestions: deps.Ingestions})
+	knowledgev1.RegisterIngestionServiceServer(r, &ingestion{ingestions: deps.Ingestions})
+	knowledgev1.RegisterSearchServiceServer(r, &searches{searches: deps.Searches})
 	if deps.Memory != nil {
 		knowledgev1.RegisterMemoryServiceServer(r, &memory{book: deps.Memory})
 		knowledgev1.RegisterRecallServiceServer(r, &recall{book: deps.Memory})

@@ -11,13 +11,15 @@ import (
 	"github.com/windlass-dev/windlass/libs/page"
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	"github.com/windlass-dev/windlass/services/knowledge/document"
+	"github.com/windlass-dev/windlass/services/knowledge/ingest"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
 // documents implements DocumentService.
 type documents struct {
 	knowledgev1.UnimplementedDocumentServiceServer
-	documents *document.Service
+	documents  *document.Service
+	ingestions *ingest.Service
 }
 
 // CreateDocument implements DocumentService.

@@ -36,6 +36,8 @@ type Store struct {
 	bankRows
 	documentRows
 	factRows
+	ingestionRows
+	searchRows
 }
 
 // base is what the parts of the store share, one part for each group of tables.
@@ -50,7 +52,10 @@ func Open(ctx context.Context, db *sqldb.DB) (*Store, error) {
 		return nil, fmt.Errorf("open knowledge store: %w", err)
 	}
 	b := base{db}
-	return &Store{base: b, bankRows: bankRows{b}, documentRows: documentRows{b}, factRows: factRows{b}}, nil
+	return &Store{
+		base: b, bankRows: bankRows{b}, documentRows: documentRows{b}, ingestionRows: ingestionRows{b}, searchRows: searchRows{b},
+		factRows: factRows{b},
+	}, nil
 }
 
 // Now is the database's time, in whole microseconds as columns have them.

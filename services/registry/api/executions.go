@@ -34,6 +34,7 @@ func (s *ToolExecutions) CallTool(req *registryv1.CallToolRequest, stream grpc.S
 		AgentID: req.GetAgentId(),
 		Rules: req.GetApprovalRules(), Tainted: req.GetTainted(), Approved: req.GetApproved(), Input: req.GetInput(),
 		Resolution: req.GetResolution(), CanWait: req.GetCanWait(), SealResult: sealedresult.Asked(stream.Context()),
+		Banks: req.GetBanks(),
 		ProviderData: providerdata.Sealed{
 			Bytes: providerdata.Incoming(stream.Context()),
 			Scope: providerdata.OfTurn(req.GetPrincipal().GetTenant(), req.GetTurnId()),

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
@@ -27,6 +29,8 @@ type Tool struct {
 	Effect store.Effect
 
 	run func(ctx context.Context, args map[string]any, by source.Caller) (string, error)
+	// call is in the place of run, for a result that is more than a text.
+	call func(ctx context.Context, r *source.Request) (*turnv1.ToolResult, error)
 }
 
 // definition is the content of Raw.
@@ -48,11 +52,12 @@ type Tools struct {
 	now       func() time.Time
 	artifacts Artifacts
 	facts     Facts
+	knowledge Knowledge
 }
 
 // New returns the tools; now is the clock that they report, time.Now outside tests. Without facts there is no tool that remembers.
-func New(now func() time.Time, artifacts Artifacts, facts Facts) Tools {
-	return Tools{now, artifacts, facts}
+func New(now func() time.Time, artifacts Artifacts, knowledge Knowledge, facts Facts) Tools {
+	return Tools{now, artifacts, facts, knowledge}
 }
 
 // List returns the tools by name.
@@ -91,6 +96,8 @@ func (ts Tools) List() ([]Tool, error) {
 	if ts.facts == nil {
 		all = slices.DeleteFunc(all, func(t Tool) bool { return t.Name == remember })
 	}
+	all = append(all, ts.knowledge.tools()...)
+	slices.SortFunc(all, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 	for i, t := range all {
 		if t.Effect == 0 {
 			t.Effect = store.Read
@@ -110,18 +117,23 @@ func (ts Tools) List() ([]Tool, error) {
 
 // run runs a tool. An error is the tool's answer for the model, as text, unless it is an awayError; found is false if there is no such
 // tool.
-func (ts Tools) run(ctx context.Context, name string, args map[string]any, by source.Caller) (text string, found bool, err error) {
+func (ts Tools) run(ctx context.Context, r *source.Request) (out *turnv1.ToolResult, found bool, err error) {
 	all, err := ts.List()
 	if err != nil {
-		return "", false, err
+		return nil, false, err
 	}
 	for _, t := range all {
-		if t.Name == name && t.run != nil {
-			text, err := t.run(ctx, args, by)
-			return text, true, err
+		switch {
+		case t.Name != r.Tool:
+		case t.call != nil:
+			out, err := t.call(ctx, r)
+			return out, true, err
+		case t.run != nil:
+			text, err := t.run(ctx, r.Arguments, r.By)
+			return source.Text(text, false), true, err
 		}
 	}
-	return "", false, nil
+	return nil, false, nil
 }
 
 func currentTime(args map[string]any, now time.Time) (string, error) {

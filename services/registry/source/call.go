@@ -64,6 +64,8 @@ type Caller struct {
 	SessionID, TurnID, CallID, AgentID string
 	// Tainted means that the model had read content that is not trusted.
 	Tainted bool
+	// Banks are the banks of the turn's agent: the mesh's tools read no others in it.
+	Banks []string
 }
 
 // User is whose login a request is made with; the zero value is no user's.

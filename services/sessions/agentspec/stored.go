@@ -13,8 +13,7 @@ func (a Spec) Stored() *storev1.StoredAgent {
 		Labels: a.Labels, Approvals: a.Approvals, ParamsSchema: a.ParamsSchema, Shields: a.Shields, Executor: a.Executor.stored(),
 		Agents:           a.Agents,
 		MaxContextTokens: a.MaxContextTokens, Generation: a.Generation, OutputSchema: a.OutputSchema, Degrade: a.Degrade,
-		Memory:    a.Memory,
-		Fallbacks: a.Fallbacks,
+		Fallbacks: a.Fallbacks, Banks: a.Banks, Memory: a.Memory,
 	}
 	for _, r := range a.InstructionRules {
 		m.InstructionRules = append(m.InstructionRules, &storev1.StoredInstructionRule{
@@ -32,7 +31,8 @@ func Of(m *storev1.StoredAgent) Spec {
 		MaxOutputTokens: m.GetMaxOutputTokens(), OnUnknownOutcome: UnknownOutcome(m.GetOnUnknownOutcome()), Labels: m.GetLabels(),
 		Approvals: m.GetApprovals(), ParamsSchema: m.GetParamsSchema(), Shields: m.GetShields(), Executor: executorOf(m.GetExecutor()),
 		Agents: m.GetAgents(), MaxContextTokens: m.GetMaxContextTokens(), Generation: m.GetGeneration(), OutputSchema: m.GetOutputSchema(),
-		Degrade: m.GetDegrade(), Fallbacks: m.GetFallbacks(), Memory: m.GetMemory(),
+		Degrade: m.GetDegrade(), Fallbacks: m.GetFallbacks(), Banks: m.GetBanks(),
+		Memory: m.GetMemory(),
 	}
 	for _, r := range m.GetInstructionRules() {
 		a.InstructionRules = append(a.InstructionRules, InstructionRule{

@@ -87,5 +87,6 @@ func (t *tool) request() *registryv1.CallToolRequest {
 		Key: t.Turn.TurnID + "/" + stepkey.FirstRound(t.Ref.GetKey()), CanWait: true, RunnerId: t.Pinned.Worker(),
 		ApprovalRules: slices.Concat(t.approvals, t.Loaded.GetAgent().GetApprovals()), Tainted: t.call.GetTainted(),
 		AgentId: t.Loaded.GetAgent().GetId(),
+		Banks:   t.Loaded.GetAgent().GetBanks(),
 	}
 }

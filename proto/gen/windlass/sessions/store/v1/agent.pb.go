@@ -77,7 +77,9 @@ type StoredAgent struct {
 	// "text" or "fail"; empty means text.
 	Degrade string `protobuf:"bytes,80,opt,name=degrade,proto3" json:"degrade,omitempty"`
 	// "off", "read" or "write"; empty means off.
-	Memory        string `protobuf:"bytes,120,opt,name=memory,proto3" json:"memory,omitempty"`
+	Memory string `protobuf:"bytes,120,opt,name=memory,proto3" json:"memory,omitempty"`
+	// Ids of the banks that it answers from.
+	Banks         []string `protobuf:"bytes,90,rep,name=banks,proto3" json:"banks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -285,6 +287,13 @@ func (x *StoredAgent) GetMemory() string {
 		return x.Memory
 	}
 	return ""
+}
+
+func (x *StoredAgent) GetBanks() []string {
+	if x != nil {
+		return x.Banks
+	}
+	return nil
 }
 
 // StoredLimits are limits of a turn.
@@ -591,7 +600,7 @@ var File_windlass_sessions_store_v1_agent_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\x81\n" +
+	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\x97\n" +
 	"\n" +
 	"\vStoredAgent\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
@@ -623,7 +632,8 @@ const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"generation\x12<\n" +
 	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12\x18\n" +
 	"\adegrade\x18P \x01(\tR\adegrade\x12\x16\n" +
-	"\x06memory\x18x \x01(\tR\x06memory\x1a9\n" +
+	"\x06memory\x18x \x01(\tR\x06memory\x12\x14\n" +
+	"\x05banks\x18Z \x03(\tR\x05banks\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
