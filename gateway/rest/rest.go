@@ -151,8 +151,8 @@ func (a *API) Handle(method, pattern string, h func(w http.ResponseWriter, r *ht
 	return nil
 }
 
-// HandleForm adds a handler for those requests to a path of an RPC whose body is a form with files; others go to the RPC. The handler checks
-// the request itself.
+// HandleForm adds a handler for those requests to a path of an RPC whose body is a form with files; others go to the RPC. The handler
+// checks the request itself.
 func (a *API) HandleForm(method, pattern string, h func(w http.ResponseWriter, r *http.Request, vars map[string]string)) {
 	a.forms[method+" "+pattern] = h
 }

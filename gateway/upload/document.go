@@ -116,7 +116,8 @@ func fields(parts *multipart.Reader, spec *knowledgev1.DocumentSpec) (*multipart
 			}
 			spec.Attributes[name] = value
 		default:
-			return nil, fault.Invalid("form", "has a part %.64q: there are %q, and before it name, labels and attributes", text(part.FormName()), partName)
+			return nil, fault.Invalid("form", "has a part %.64q: there are %q, and before it name, labels and attributes", text(part.FormName()),
+				partName)
 		}
 	}
 	return nil, fault.Invalid("form", "has more than %d parts before the file", maxFields)

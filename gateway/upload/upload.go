@@ -110,8 +110,8 @@ func begin(api *rest.API, r *http.Request, rpc string) (_ context.Context, _ *mu
 	}
 	parts, err := r.MultipartReader()
 	if err != nil {
-		return nil, nil, nil, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_UNSUPPORTED_MEDIA_TYPE, "the body is not multipart/form-data").
-			Hint(`Send the file as the part "file" of a form: curl -F file=@picture.png`)
+		e := fault.New(codes.InvalidArgument, faultv1.Reason_REASON_UNSUPPORTED_MEDIA_TYPE, "the body is not multipart/form-data")
+		return nil, nil, nil, e.Hint(`Send the file as the part "file" of a form: curl -F file=@picture.png`)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), uploadTime)
 	if ctx, err = api.Annotate(ctx, r, rpc); err != nil {

@@ -100,8 +100,8 @@ func sqlitePool(path string, conns int, params ...string) (*sql.DB, error) {
 }
 
 // Checkpoint moves what the write-ahead log of a SQLite file has to the file, and empties the log, so that rows deleted with
-// Config.SecureDelete are in neither. It waits for reads that are under way; ErrConflict if they take longer than ten seconds. On PostgreSQL
-// it does nothing: deleted rows stay in the files until they are vacuumed, and in the server's log until it is recycled.
+// Config.SecureDelete are in neither. It waits for reads that are under way; ErrConflict if they take longer than ten seconds. On
+// PostgreSQL it does nothing: deleted rows stay in the files until they are vacuumed, and in the server's log until it is recycled.
 func (db *DB) Checkpoint(ctx context.Context) error {
 	if db.dialect != SQLite {
 		return nil

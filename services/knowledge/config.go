@@ -5,10 +5,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/services/knowledge/parse"
 )
-
-// maxData is the maximum number of bytes of a document that can be read.
-const maxData = 64 << 20
 
 // restartAfter is how long a workflow may be without an outcome until it is started again, in case it is gone.
 const restartAfter = time.Minute
@@ -29,7 +27,7 @@ func (c Config) check() error {
 	if err := config.CheckNotNegative(c); err != nil {
 		return fmt.Errorf("knowledge: %w", err)
 	}
-	if c.MaxDocumentBytes > maxData {
+	if c.MaxDocumentBytes > parse.MaxData {
 		return fmt.Errorf("knowledge: max_document_bytes %s is more than 64MiB", c.MaxDocumentBytes)
 	}
 	return nil

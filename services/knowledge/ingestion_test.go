@@ -3,6 +3,7 @@ package knowledge_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -103,4 +104,20 @@ func TestADocumentIsIngestedCancelledAndRetried(t *testing.T) {
 	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
 	_, err = bob.documents.CancelDocument(t.Context(), stop)
 	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+}
+
+// TestADocumentThatCannotBeReadFails: the reason names the document, and it has no text.
+func TestADocumentThatCannotBeReadFails(t *testing.T) {
+	k := newKit(t, knowledge.Config{})
+	c := k.as(authn.Local())
+	c.bank("handbook")
+	spec := &knowledgev1.UploadSpec{BankId: "handbook", Document: &knowledgev1.DocumentSpec{Name: "broken.pdf"}}
+	d, err := c.upload(spec, "%PDF-1.7\nno object of it is there")
+	k.must(err)
+	k.ingests(d.GetLatestVersion(), knowledgev1.IngestionOutcome_INGESTION_OUTCOME_FAILED)
+	now, err := c.documents.GetDocument(t.Context(), &knowledgev1.GetDocumentRequest{BankId: "handbook", DocumentId: d.GetId()})
+	k.must(err)
+	if now.GetState() != knowledgev1.DocumentState_DOCUMENT_STATE_FAILED || !strings.HasPrefix(now.GetProblem(), "broken.pdf ") {
+		t.Errorf("document %v", now)
+	}
 }

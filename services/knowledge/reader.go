@@ -2,45 +2,44 @@ package knowledge
 
 import (
 	"context"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+	"errors"
+	"fmt"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/services/knowledge/chunk"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
+	"github.com/windlass-dev/windlass/services/knowledge/parse"
+	"github.com/windlass-dev/windlass/services/knowledge/rank"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
-// reader implements ingest.Reader for plain text: each paragraph is a chunk.
-type reader struct{}
+// reader implements ingest.Reader.
+type reader struct{ parser *parse.Parser }
 
 // Read implements ingest.Reader.
-func (reader) Read(_ context.Context, c ingest.Content) (store.Ingested, error) {
-	if !utf8.Valid(c.Data) || strings.ContainsRune(string(c.Data), 0) {
-		return store.Ingested{}, &ingest.RefusedError{Reason: "The content is not text in UTF-8. Convert it and store it again."}
+func (r reader) Read(ctx context.Context, c ingest.Content) (store.Ingested, error) {
+	d, err := r.parser.Parse(ctx, parse.Input{Name: c.Name, MediaType: c.MediaType, Data: c.Data})
+	if refused, ok := errors.AsType[*parse.Error](err); ok {
+		return store.Ingested{}, &ingest.RefusedError{Reason: fmt.Sprintf("%s %s", c.Name, refused.Text)}
 	}
-	out := store.Ingested{Text: string(c.Data)}
-	at := 0
-	for part := range strings.SplitAfterSeq(out.Text, "\n\n") {
-		if counts, length := count(part); length > 0 {
-			out.Chunks = append(out.Chunks, store.Chunk{Start: at, End: at + len(part), Counts: counts, Length: length})
-		}
-		at += len(part)
+	if err != nil {
+		return store.Ingested{}, err
+	}
+	out := store.Ingested{Title: d.Title, Text: d.Text}
+	for _, part := range chunk.Split(d) {
+		counts, length := rank.Count(part.Heading, d.Text[part.Start:part.End])
+		out.Chunks = append(out.Chunks, store.Chunk{
+			Start: part.Start, End: part.End, Heading: part.Heading, Page: part.Page, Counts: counts, Length: length,
+		})
 	}
 	return out, nil
 }
 
-// maxWord is the maximum length of an analysed word in bytes.
-const maxWord = 256
-
-// count returns how often each word of a text occurs, and how many there are.
-func count(text string) (counts map[string]int, length int) {
-	counts = map[string]int{}
-	apart := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	for word := range strings.FieldsFuncSeq(strings.ToLower(text), apart) {
-		if len(word) <= maxWord {
-			counts[word]++
-			length++
-		}
+// mediaType implements document.Deps.MediaType.
+func mediaType(name, declared string, data []byte) (string, error) {
+	out, err := parse.MediaType(name, declared, data)
+	if refused, ok := errors.AsType[*parse.Error](err); ok {
+		return "", fault.Invalid("media_type", "the document %s", refused.Text)
 	}
-	return counts, length
+	return out, err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/document"
 	"github.com/windlass-dev/windlass/services/knowledge/factbook"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
+	"github.com/windlass-dev/windlass/services/knowledge/parse"
 	"github.com/windlass-dev/windlass/services/knowledge/search"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
@@ -67,7 +68,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	ingestions, err := ingest.New(ingest.Config{
 		Concurrent: cfg.ConcurrentIngestions, Interval: cfg.SweepInterval, RestartAfter: restartAfter,
-	}, ingest.Deps{Store: st, Reader: reader{}, Engine: deps.Engine, Log: deps.Log})
+	}, ingest.Deps{Store: st, Reader: reader{parse.New()}, Engine: deps.Engine, Log: deps.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		Memory: memory,
 		Banks:  bank.New(bank.Deps{Store: st, Access: reader, Limit: cfg.MaxBanks, Log: deps.Log}),
 		Documents: document.New(document.Deps{
-			Store: st, Access: reader, MediaType: document.MediaType, MaxBytes: int64(cfg.MaxDocumentBytes), Limit: cfg.MaxDocuments,
+			Store: st, Access: reader, MediaType: mediaType, MaxBytes: int64(cfg.MaxDocumentBytes), Limit: cfg.MaxDocuments,
 			Uploads: upload.NewGate(cfg.MaxUploads), Log: deps.Log,
 			Queued: func(context.Context, store.Document) { ingestions.Trigger() },
 		}),

@@ -33,7 +33,8 @@ func (m *Mesh) AsPrincipal(person *policyv1.Principal) *Client {
 		Matched: func(context.Context, string) {},
 	}
 	for role, conn := range map[string]*grpc.ClientConnInterface{
-		"sessions": &deps.Sessions, "registry": &deps.Registry, "policy": &deps.Policy, "inference": &deps.Inference, "knowledge": &deps.Knowledge,
+		"sessions": &deps.Sessions, "registry": &deps.Registry, "policy": &deps.Policy, "inference": &deps.Inference,
+		"knowledge": &deps.Knowledge,
 	} {
 		*conn = m.dial(role)
 	}

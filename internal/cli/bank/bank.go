@@ -199,7 +199,8 @@ const textWidth = 100
 
 func remove(c *command.Call) error {
 	for _, id := range c.Args[1:] {
-		if err := c.Done(&knowledgev1.DeleteDocumentRequest{BankId: c.Args[0], DocumentId: id}, id, "document %s deleted", output.Line(id)); err != nil {
+		req := &knowledgev1.DeleteDocumentRequest{BankId: c.Args[0], DocumentId: id}
+		if err := c.Done(req, id, "document %s deleted", output.Line(id)); err != nil {
 			return err
 		}
 	}

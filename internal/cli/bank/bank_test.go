@@ -35,7 +35,10 @@ var answers = clitest.Answers{
 
 func TestCommands(t *testing.T) {
 	clitest.Run(t, root, answers, []clitest.Case{
-		{Args: "bank list", Out: "ID        DOCUMENTS  CHUNKS  MODE     AGE  DESCRIPTION\nhandbook  2          7       lexical       How we work\n"},
+		{
+			Args: "bank list",
+			Out:  "ID        DOCUMENTS  CHUNKS  MODE     AGE  DESCRIPTION\nhandbook  2          7       lexical       How we work\n",
+		},
 		{Args: "bank create handbook --description d", Sent: `POST /v1/banks {"description":"d","id":"handbook"}`, Out: "bank handbook created\n"},
 		{Args: "bank delete handbook", Sent: "DELETE /v1/banks/handbook"},
 		{
@@ -68,7 +71,10 @@ func TestAdd(t *testing.T) {
 		labels []string
 		kind   string
 	}{
-		{"a file", []string{path, "--label", "hr", "--label", "board", "--attribute", "year=2026"}, filepath.ToSlash(path), []string{"board", "hr"}, ""},
+		{
+			"a file", []string{path, "--label", "hr", "--label", "board", "--attribute", "year=2026"}, filepath.ToSlash(path),
+			[]string{"board", "hr"}, "",
+		},
 		{"the standard input", []string{"-", "--name", "notes.md", "--type", "text/markdown"}, "notes.md", nil, "text/markdown"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -84,8 +90,8 @@ func TestAdd(t *testing.T) {
 				}
 				body, err := io.ReadAll(f)
 				form := r.MultipartForm.Value
-				if err != nil || string(body) != "abc" || h.Header.Get("Content-Type") != row.kind || !slices.Equal(form["name"], []string{row.stored}) ||
-					!slices.Equal(form["labels"], row.labels) {
+				if err != nil || string(body) != "abc" || h.Header.Get("Content-Type") != row.kind ||
+					!slices.Equal(form["name"], []string{row.stored}) || !slices.Equal(form["labels"], row.labels) {
 					t.Errorf("got %q of %v with %v, %v", body, h, form, err)
 				}
 				w.Header().Set("Content-Type", "application/json")

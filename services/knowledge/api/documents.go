@@ -105,7 +105,9 @@ func (s *documents) ReadDocument(ctx context.Context, req *knowledgev1.ReadDocum
 }
 
 // DeleteDocument implements DocumentService.
-func (s *documents) DeleteDocument(ctx context.Context, req *knowledgev1.DeleteDocumentRequest) (*knowledgev1.DeleteDocumentResponse, error) {
+func (s *documents) DeleteDocument(ctx context.Context, req *knowledgev1.DeleteDocumentRequest) (*knowledgev1.DeleteDocumentResponse,
+	error,
+) {
 	if err := s.documents.Delete(ctx, req.GetBankId(), req.GetDocumentId()); err != nil {
 		return nil, err
 	}

@@ -3,8 +3,11 @@ package document
 import (
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
+
+func TestMain(m *testing.M) { testmain.Verify(m) }
 
 func TestRangesHaveWholeCharacters(t *testing.T) {
 	const text = "aé€𝄞b" // 1, 2, 3, 4 and 1 bytes, at 0, 1, 3, 6 and 10

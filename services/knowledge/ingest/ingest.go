@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
@@ -159,7 +161,7 @@ func (s *Service) attempt(ctx context.Context, p store.Pending, d store.Document
 		return Outcome(state), nil
 	case errors.Is(err, store.ErrNotFound):
 		return Superseded, nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, fault.Is(err, faultv1.Reason_REASON_UNAVAILABLE): // not because of the document
 		s.release(ctx, p)
 	}
 	return "", fmt.Errorf("ingest %s: %w", p.Version, err)
@@ -182,7 +184,7 @@ func (s *Service) fail(ctx context.Context, p store.Pending, problem string) (Ou
 	return Failed, nil
 }
 
-// release takes back an attempt whose caller stopped it.
+// release takes back an attempt that ended for a reason outside the document.
 func (s *Service) release(ctx context.Context, p store.Pending) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()

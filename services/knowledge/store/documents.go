@@ -176,8 +176,8 @@ func addDocument(ctx context.Context, tx sqldb.Tx, p Put) (Document, error) {
 	if err != nil {
 		return d, err
 	}
-	if err := sqldb.ExecOne(ctx, tx, insertDocuments, d.Tenant, d.ID, d.Bank, d.Name, d.Subject, d.MediaType, d.Size, d.SHA256, string(d.State), "",
-		"", d.LatestVersion, "", 0, 0, labels, attributes, sqldb.Micros(d.CreateTime), sqldb.Micros(d.UpdateTime)); err != nil {
+	if err := sqldb.ExecOne(ctx, tx, insertDocuments, d.Tenant, d.ID, d.Bank, d.Name, d.Subject, d.MediaType, d.Size, d.SHA256,
+		string(d.State), "", "", d.LatestVersion, "", 0, 0, labels, attributes, sqldb.Micros(d.CreateTime), sqldb.Micros(d.UpdateTime)); err != nil {
 		return d, err
 	}
 	if err := insertLabels(ctx, tx, d); err != nil {
@@ -195,8 +195,8 @@ func replaceDocument(ctx context.Context, tx sqldb.Tx, d Document, p Put) (Docum
 		if err != nil {
 			return d, err
 		}
-		if err := sqldb.ExecOne(ctx, tx, "UPDATE documents SET labels = $3, attributes = $4 WHERE tenant = $1 AND id = $2", d.Tenant, d.ID, labels,
-			attributes); err != nil {
+		if err := sqldb.ExecOne(ctx, tx, "UPDATE documents SET labels = $3, attributes = $4 WHERE tenant = $1 AND id = $2", d.Tenant, d.ID,
+			labels, attributes); err != nil {
 			return d, err
 		}
 		if err := errors.Join(dropLabels(ctx, tx, d), insertLabels(ctx, tx, d)); err != nil {

@@ -43,7 +43,8 @@ func dropVersion(ctx context.Context, tx sqldb.Tx, tenant, id string) error {
 
 // Content reads the content of a version; ErrNotFound when no version has it any more.
 func (s documentRows) Content(ctx context.Context, tenant, sha256 string) ([]byte, error) {
-	return sqldb.One(ctx, s.db.Reader(), sqldb.Column[[]byte], "SELECT data FROM document_blobs WHERE tenant = $1 AND sha256 = $2", tenant, sha256)
+	return sqldb.One(ctx, s.db.Reader(), sqldb.Column[[]byte], "SELECT data FROM document_blobs WHERE tenant = $1 AND sha256 = $2", tenant,
+		sha256)
 }
 
 // Text is a range of a version's text.
