@@ -114,6 +114,7 @@ func (a *API) register() error {
 		policygw.RegisterPolicyServiceHandlerClient(ctx, a.mux, policyv1.NewPolicyServiceClient(keyed{a.deps.Policy})),
 		inferencegw.RegisterInferenceServiceHandlerClient(ctx, a.mux, inferencev1.NewInferenceServiceClient(keyed{a.deps.Inference})),
 		knowledgegw.RegisterBankServiceHandlerClient(ctx, a.mux, knowledgev1.NewBankServiceClient(keyed{a.deps.Knowledge})),
+		knowledgegw.RegisterMemoryServiceHandlerClient(ctx, a.mux, knowledgev1.NewMemoryServiceClient(keyed{a.deps.Knowledge})),
 		knowledgegw.RegisterDocumentServiceHandlerClient(ctx, a.mux, knowledgev1.NewDocumentServiceClient(keyed{a.deps.Knowledge})),
 		knowledgegw.RegisterSearchServiceHandlerClient(ctx, a.mux, knowledgev1.NewSearchServiceClient(keyed{a.deps.Knowledge})),
 	)

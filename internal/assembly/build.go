@@ -130,6 +130,10 @@ func (p *Process) buildRegistry() error {
 	if err != nil {
 		return err
 	}
+	factsConn, err := p.dial(Knowledge, authn.Service(Registry))
+	if err != nil {
+		return err
+	}
 	// Read artifacts and sessions, and call agents, as the principal of the call.
 	sessionsConn, err := p.dial(Sessions, nil)
 	if err != nil {
@@ -146,6 +150,7 @@ func (p *Process) buildRegistry() error {
 		ProviderData: p.sealer, Results: p.results, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 		Logins: usertoken.New(policyv1.NewConnectionServiceClient(policyConn)), Grants: policyv1.NewGrantServiceClient(policyConn),
 		Quotas: quota.Reader{Authorizer: p.authorizer}, Count: policyv1.NewQuotaServiceClient(policyConn),
+		Facts: knowledgev1.NewRecallServiceClient(factsConn),
 		AgentCalls: agents.Client{
 			Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Sessions: sessionsv1.NewSessionServiceClient(sessionsConn),
 			Turns: sessionsv1.NewTurnServiceClient(sessionsConn),
@@ -176,7 +181,8 @@ func (p *Process) buildKnowledge() error {
 		return err
 	}
 	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
-		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine, Log: p.log,
+		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine,
+		MeshKey: p.cfg.Mesh.Key, Log: p.log,
 	})
 	if err != nil {
 		return err
@@ -278,6 +284,7 @@ func (p *Process) buildWorker() error {
 		Tools:     registryv1.NewToolExecutionServiceClient(registryConn),
 		Inference: inferencev1.NewInferenceServiceClient(inferenceConn),
 		Shields:   policyv1.NewPolicyServiceClient(policyConn),
+		Facts:     knowledgev1.NewRecallServiceClient(knowledgeConn),
 		Ingestion: knowledgev1.NewIngestionServiceClient(knowledgeConn),
 	})
 	if err != nil {

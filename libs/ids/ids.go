@@ -38,6 +38,8 @@ const (
 	Execution = "exe"
 	// Artifact is the prefix of an artifact's id.
 	Artifact = "art"
+	// Fact is the prefix of the id of a fact about a user.
+	Fact = "fct"
 	// Document is the prefix of a document's id.
 	Document = "doc"
 	// Version is the prefix of the id of a document's version.

@@ -9,24 +9,28 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/config"
+	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/upload"
 	"github.com/windlass-dev/windlass/services/knowledge/access"
 	"github.com/windlass-dev/windlass/services/knowledge/api"
 	"github.com/windlass-dev/windlass/services/knowledge/bank"
 	"github.com/windlass-dev/windlass/services/knowledge/document"
+	"github.com/windlass-dev/windlass/services/knowledge/factbook"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
 	"github.com/windlass-dev/windlass/services/knowledge/parse"
 	"github.com/windlass-dev/windlass/services/knowledge/search"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
-// Deps are what the service needs; all are required.
+// Deps are what the service needs; all but MeshKey are required.
 type Deps struct {
 	// DB is the service's database. New migrates it; its owner closes it.
 	DB *sqldb.DB
 	// Policy says what callers may read.
 	Policy access.PermissionReader
+	// MeshKey is the key of the mesh; the key of what stays of forgotten facts is derived from it. Zero, which is allowed, serves no memory.
+	MeshKey secret.Value
 	// Engine runs the workflows that ingest documents.
 	Engine ingest.Engine
 	// Log gets what went wrong.
@@ -54,6 +58,14 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	var memory *factbook.Book
+	if !deps.MeshKey.IsZero() {
+		marker, err := factbook.NewMarker(deps.MeshKey)
+		if err != nil {
+			return nil, err
+		}
+		memory = factbook.New(st, marker)
+	}
 	ingestions, err := ingest.New(ingest.Config{
 		Concurrent: cfg.ConcurrentIngestions, Interval: cfg.SweepInterval, RestartAfter: restartAfter,
 	}, ingest.Deps{Store: st, Reader: reader{parse.New()}, Engine: deps.Engine, Log: deps.Log})
@@ -62,7 +74,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	reader := access.NewReader(st, deps.Policy)
 	return &Service{store: st, ingest: ingestions, api: api.Deps{
-		Banks: bank.New(bank.Deps{Store: st, Access: reader, Limit: cfg.MaxBanks, Log: deps.Log}),
+		Memory: memory,
+		Banks:  bank.New(bank.Deps{Store: st, Access: reader, Limit: cfg.MaxBanks, Log: deps.Log}),
 		Documents: document.New(document.Deps{
 			Store: st, Access: reader, MediaType: mediaType, MaxBytes: int64(cfg.MaxDocumentBytes), Limit: cfg.MaxDocuments,
 			Uploads: upload.NewGate(cfg.MaxUploads), Log: deps.Log,

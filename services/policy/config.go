@@ -85,7 +85,7 @@ func defaultServiceRules() []decide.Rule {
 			Name: "mesh-registry", Roles: []string{"registry"},
 			Permissions: []string{
 				"policy.tools.decide", "policy.secrets.resolve", "policy.connections.resolve", "policy.grants.redeem", "policy.quotas.count",
-				"mcpbridge.servers.*", "mcpbridge.tools.call", "sessions.agents.list",
+				"mcpbridge.servers.*", "mcpbridge.tools.call", "sessions.agents.list", "knowledge.recall.run",
 			},
 		},
 		{
@@ -102,6 +102,7 @@ func defaultServiceRules() []decide.Rule {
 			Name: "mesh-worker", Roles: []string{"worker"},
 			Permissions: []string{
 				"sessions.execution.run", "registry.execution.run", "knowledge.ingestion.run", "inference.models.*", "policy.shields.check",
+				"knowledge.recall.run",
 			},
 		},
 	}

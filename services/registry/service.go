@@ -71,6 +71,8 @@ type Deps struct {
 	AgentCalls agents.Client
 	// Artifacts is used by one of the mesh's own tools, for the principal in the call's context.
 	Artifacts builtin.Artifacts
+	// Facts remembers facts about users, for one of the mesh's own tools; nil, which is allowed, leaves that tool out.
+	Facts builtin.Facts
 	// Knowledge has the documents that the mesh's own tools read, for the principal in the call's context. The zero value, which is allowed,
 	// has no documents and none of those tools.
 	Knowledge builtin.Knowledge
@@ -164,7 +166,8 @@ func openKinds(cfg Config, st store.Store, deps Deps) kinds.Deps {
 		}, deps.Egress),
 	}
 	return kinds.Deps{
-		Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls, Builtin: builtin.New(deps.DB.Now, deps.Artifacts, deps.Knowledge),
+		Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls,
+		Builtin: builtin.New(deps.DB.Now, deps.Artifacts, deps.Knowledge, deps.Facts),
 		SkillDirs: cfg.Skills.Dirs,
 	}
 }

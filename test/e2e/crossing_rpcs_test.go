@@ -50,6 +50,8 @@ const (
 	ofWebhook  = `{"webhook_id":"{webhook}"}`
 	ofSource   = `{"source_id":"{source}"}`
 	ofFile     = `{"file_id":"{file}"}`
+	ofFact     = `{"fact_id":"{fact}"}`
+	ofCaller   = "it is about the caller only"
 	ofBank     = `{"bank_id":"{bank}"}`
 	ofDocument = `{"bank_id":"{bank}","document_id":"{document}"}`
 	ofUpload   = `{"upload_id":"{upload}"}`
@@ -90,17 +92,29 @@ var reaches = map[string]reach{
 		`{"decisions":[{"approval_id":"{approval}","decision":"approve"}]}`),
 	"ApprovalService.AnswerApproval": ofOwner(`{"approval_id":"{approval}","result":"x"}`),
 
-	"ArtifactService.ListArtifacts": missing(ofSession),
-	"ArtifactService.ReadArtifact":  ofOwner(`{"artifact_id":"{artifact}"}`),
-	"FileService.UploadFile":        not(creates),
-	"FileService.ListFiles":         empty(`{}`),
-	"FileService.GetFile":           ofOwner(ofFile),
-	"FileService.ReadFile":          ofOwner(ofFile),
-	"FileService.DeleteFile":        ofOwner(ofFile),
-	"FileService.CreateUpload":      not(creates),
-	"FileService.AppendUpload":      ofOwner(`{"position":` + ofUpload + `}`),
-	"FileService.GetUpload":         ofOwner(ofUpload),
-	"FileService.DeleteUpload":      ofOwner(ofUpload),
+	"ArtifactService.ListArtifacts":      missing(ofSession),
+	"ArtifactService.ReadArtifact":       ofOwner(`{"artifact_id":"{artifact}"}`),
+	"FileService.UploadFile":             not(creates),
+	"FileService.ListFiles":              empty(`{}`),
+	"FileService.GetFile":                ofOwner(ofFile),
+	"FileService.ReadFile":               ofOwner(ofFile),
+	"FileService.DeleteFile":             ofOwner(ofFile),
+	"FileService.CreateUpload":           not(creates),
+	"FileService.AppendUpload":           ofOwner(`{"position":` + ofUpload + `}`),
+	"FileService.GetUpload":              ofOwner(ofUpload),
+	"FileService.DeleteUpload":           ofOwner(ofUpload),
+	"MemoryService.CreateFact":           not(creates),
+	"MemoryService.ListFacts":            empty(`{}`),
+	"MemoryService.ExportMemory":         empty(`{}`),
+	"MemoryService.GetFact":              ofOwner(ofFact),
+	"MemoryService.DeleteFact":           ofOwner(ofFact),
+	"MemoryService.UpdateFact":           ofOwner(`{"fact":{"id":"{fact}","text":"x"}}`),
+	"MemoryService.ForgetAll":            not(ofCaller),
+	"MemoryService.GetMemorySettings":    not(ofCaller),
+	"MemoryService.UpdateMemorySettings": not(ofCaller),
+	"RecallService.Recall":               not(namesIt),
+	"RecallService.ReadFacts":            not(namesIt),
+	"RecallService.Remember":             not(namesIt),
 
 	"BankService.CreateBank": not(creates), "BankService.ListBanks": empty(`{}`),
 	"BankService.GetBank": missing(ofBank), "BankService.DeleteBank": missing(ofBank),

@@ -18,6 +18,9 @@ const (
 	// MarkCompact requests a summary of older messages. The only user message starts with a line of CompactPrefix and their number; each of
 	// them starts with a line of EntryPrefix and its author.
 	MarkCompact = "[windlass: summarise older messages]"
+	// MarkMemory is followed by the facts about the user that a turn has recalled: a line of words, then one per line, ToolPrefix and a
+	// FactLine.
+	MarkMemory = "[windlass: what is remembered about the user]"
 	// MarkReactText requests the Thought / Action / Action Input / Observation protocol. The tools follow, each as two lines: ToolPrefix,
 	// name, ": ", description; and SchemaPrefix, JSON Schema.
 	MarkReactText = "[windlass: think and act in text]"

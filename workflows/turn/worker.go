@@ -58,6 +58,8 @@ type Deps struct {
 	Inference inferencev1.InferenceServiceClient
 	// Shields check texts.
 	Shields shield.TextChecker
+	// Facts recalls facts about users; nil, which is allowed, recalls none.
+	Facts knowledgev1.RecallServiceClient
 	// Ingestion ingests documents; without it the worker has no ingestions.
 	Ingestion knowledgev1.IngestionServiceClient
 	// Executors does the rounds of agents with an executor; nil refuses them. The worker closes it when it stops.
@@ -92,6 +94,7 @@ func NewWorker(cfg Config, deps Deps) (*Worker, error) {
 	cfg.Step.Owner = cfg.ID
 	stepDeps := runner.Deps{
 		Sessions: deps.Sessions, Tools: deps.Tools, Inference: deps.Inference, Shields: deps.Shields, Bus: deps.Bus, Log: deps.Log,
+		Facts: deps.Facts,
 	}
 	if deps.Executors != nil {
 		stepDeps.Executors = deps.Executors

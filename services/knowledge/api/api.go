@@ -7,15 +7,18 @@ import (
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	"github.com/windlass-dev/windlass/services/knowledge/bank"
 	"github.com/windlass-dev/windlass/services/knowledge/document"
+	"github.com/windlass-dev/windlass/services/knowledge/factbook"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
 	"github.com/windlass-dev/windlass/services/knowledge/search"
 )
 
-// Deps are the rooms that the servers call; all are required.
+// Deps are the rooms that the servers call; all but Memory are required.
 type Deps struct {
 	// Banks keeps banks, Documents their documents.
 	Banks     *bank.Service
 	Documents *document.Service
+	// Memory keeps facts about users; nil serves none.
+	Memory *factbook.Book
 	// Ingestions ingests documents.
 	Ingestions *ingest.Service
 	// Searches finds passages.
@@ -28,4 +31,8 @@ func Register(r grpc.ServiceRegistrar, deps Deps) {
 	knowledgev1.RegisterDocumentServiceServer(r, &documents{documents: deps.Documents, ingestions: deps.Ingestions})
 	knowledgev1.RegisterIngestionServiceServer(r, &ingestion{ingestions: deps.Ingestions})
 	knowledgev1.RegisterSearchServiceServer(r, &searches{searches: deps.Searches})
+	if deps.Memory != nil {
+		knowledgev1.RegisterMemoryServiceServer(r, &memory{book: deps.Memory})
+		knowledgev1.RegisterRecallServiceServer(r, &recall{book: deps.Memory})
+	}
 }

@@ -35,6 +35,7 @@ type Store struct {
 	base
 	bankRows
 	documentRows
+	factRows
 	ingestionRows
 	searchRows
 }
@@ -53,6 +54,7 @@ func Open(ctx context.Context, db *sqldb.DB) (*Store, error) {
 	b := base{db}
 	return &Store{
 		base: b, bankRows: bankRows{b}, documentRows: documentRows{b}, ingestionRows: ingestionRows{b}, searchRows: searchRows{b},
+		factRows: factRows{b},
 	}, nil
 }
 

@@ -1,4 +1,4 @@
-// Package builtin contains the mesh's own tools. They have no side effects.
+// Package builtin contains the mesh's own tools. Only remember changes something: the memory of the user.
 package builtin
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/source"
+	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
 // Version of the built-in tools, reported as the source's server version.
@@ -24,6 +25,8 @@ type Tool struct {
 	Name, Title, Description string
 	// Raw is its definition in MCP's form, InputSchema the schema in it.
 	Raw, InputSchema []byte
+	// Effect is store.Read unless it is set.
+	Effect store.Effect
 
 	run func(ctx context.Context, args map[string]any, by source.Caller) (string, error)
 	// call is in the place of run, for a result that is more than a text.
@@ -40,19 +43,21 @@ type definition struct {
 }
 
 type annotations struct {
-	ReadOnlyHint bool `json:"readOnlyHint"`
+	ReadOnlyHint   bool `json:"readOnlyHint"`
+	IdempotentHint bool `json:"idempotentHint,omitempty"`
 }
 
 // Tools are the built-in tools.
 type Tools struct {
 	now       func() time.Time
 	artifacts Artifacts
+	facts     Facts
 	knowledge Knowledge
 }
 
-// New returns the tools; now is the clock that they report, time.Now outside tests.
-func New(now func() time.Time, artifacts Artifacts, knowledge Knowledge) Tools {
-	return Tools{now, artifacts, knowledge}
+// New returns the tools; now is the clock that they report, time.Now outside tests. Without facts there is no tool that remembers.
+func New(now func() time.Time, artifacts Artifacts, knowledge Knowledge, facts Facts) Tools {
+	return Tools{now, artifacts, facts, knowledge}
 }
 
 // List returns the tools by name.
@@ -75,16 +80,33 @@ func (ts Tools) List() ([]Tool, error) {
 			run:         ts.readArtifact,
 		},
 		{
+			Name: remember, Title: "Remember a fact", Effect: store.Idempotent,
+			Description: "Remembers a fact about the user for later conversations. Use it when the user states a lasting fact or asks for it. " +
+				"A new value of the same attribute replaces the one before. Only what the user said belongs here.",
+			InputSchema: []byte(rememberSchema),
+			run:         ts.remember,
+		},
+		{
 			Name: "uuid", Title: "New UUID",
 			Description: "Makes a fresh random UUID (version 4).",
 			InputSchema: []byte(`{"type":"object","properties":{},"additionalProperties":false}`),
 			run:         func(context.Context, map[string]any, source.Caller) (string, error) { return uuid.NewString(), nil },
 		},
 	}
+	if ts.facts == nil {
+		all = slices.DeleteFunc(all, func(t Tool) bool { return t.Name == remember })
+	}
 	all = append(all, ts.knowledge.tools()...)
 	slices.SortFunc(all, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 	for i, t := range all {
-		raw, err := json.Marshal(definition{t.Name, t.Title, t.Description, t.InputSchema, annotations{ReadOnlyHint: true}})
+		if t.Effect == 0 {
+			t.Effect = store.Read
+		}
+		all[i].Effect = t.Effect
+		raw, err := json.Marshal(definition{
+			t.Name, t.Title, t.Description, t.InputSchema,
+			annotations{ReadOnlyHint: t.Effect == store.Read, IdempotentHint: t.Effect == store.Idempotent},
+		})
 		if err != nil {
 			return nil, fmt.Errorf("encode tool %s: %w", t.Name, err)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTools(t *testing.T) {
-	tools := New(func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }, nil, Knowledge{})
+	tools := New(func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }, nil, Knowledge{}, nil)
 	run := func(tool string, args map[string]any) (string, bool, error) {
 		out, found, err := tools.run(t.Context(), &source.Request{Tool: tool, Arguments: args})
 		if len(out.GetContent()) == 0 {

@@ -52,7 +52,7 @@ func (ts Tools) Discover(context.Context, store.Source, source.User) (store.Inve
 	inv := store.Inventory{ServerVersion: Version}
 	for _, t := range tools {
 		inv.Tools = append(inv.Tools, store.Found{
-			OriginalName: t.Name, Title: t.Title, Description: t.Description, Raw: t.Raw, InputSchema: t.InputSchema, Effect: store.Read,
+			OriginalName: t.Name, Title: t.Title, Description: t.Description, Raw: t.Raw, InputSchema: t.InputSchema, Effect: t.Effect,
 		})
 	}
 	return inv, nil
@@ -68,7 +68,7 @@ func (ts Tools) Call(ctx context.Context, r *source.Request, _ func(source.Notic
 		return source.Reply{}, source.Unsent(fault.NotFound("the mesh has no tool %q", r.Tool).Cause(err))
 	}
 	if _, away := errors.AsType[awayError](err); away {
-		return source.Reply{}, source.Doubtful(err) // all of them only read: they may be repeated
+		return source.Reply{}, source.Doubtful(err) // they only read, or may be repeated
 	}
 	if err != nil {
 		result = source.Text(err.Error(), true)

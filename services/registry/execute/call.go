@@ -40,6 +40,8 @@ type Call struct {
 	Arguments []byte
 	// TurnID, SessionID and CallID are the origin of the call; empty for a direct one.
 	TurnID, SessionID, CallID string
+	// AgentID is the agent of the turn; empty for a direct call.
+	AgentID string
 	// RunnerID is the worker of a turn, or what a calling session says its runner is.
 	RunnerID string
 	// Key identifies the execution across repeated requests. Required.

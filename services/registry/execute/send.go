@@ -130,7 +130,10 @@ func (a *attempt) message(ctx context.Context, until time.Time) (*source.Request
 	req := &source.Request{
 		Source: t.Source, Tool: t.OriginalName, Definition: t.DefinitionHash, Effect: t.Effect,
 		Arguments: r.args, Until: until,
-		By:     source.Caller{Principal: r.Principal, SessionID: r.SessionID, TurnID: r.TurnID, Banks: r.Banks},
+		By: source.Caller{
+			Principal: r.Principal, SessionID: r.SessionID, TurnID: r.TurnID, CallID: r.CallID, AgentID: r.AgentID, Tainted: r.Tainted,
+			Banks: r.Banks,
+		},
 		CanAsk: r.CanWait || slices.Contains(r.Accepts, source.Elicitation), Accepts: r.Accepts,
 		LogLevel: r.LogLevel, Answer: r.Input, ProviderData: r.ProviderData, Token: r.Token,
 		Meta: map[string]string{

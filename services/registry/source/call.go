@@ -60,11 +60,12 @@ func (r *Request) Key() string { return r.Meta["windlass/idempotency_key"] }
 type Caller struct {
 	// Principal must be permitted to see what the tool returns.
 	Principal *policyv1.Principal
-	// SessionID is the session of the turn, "" for a direct call.
-	SessionID string
-	// TurnID is the turn, "" for a direct call. Banks are the banks of its agent: the mesh's tools read no others in it.
-	TurnID string
-	Banks  []string
+	// SessionID, TurnID, CallID and AgentID are of the turn, "" for a direct call.
+	SessionID, TurnID, CallID, AgentID string
+	// Tainted means that the model had read content that is not trusted.
+	Tainted bool
+	// Banks are the banks of the turn's agent: the mesh's tools read no others in it.
+	Banks []string
 }
 
 // User is whose login a request is made with; the zero value is no user's.

@@ -57,6 +57,8 @@ type Spec struct {
 	Agents []string
 	// Degrade says what to do about files that the model does not take: DegradeFail, or else a note in their place.
 	Degrade string
+	// Memory says what its turns do with the memory of users: "read", "write", or else nothing.
+	Memory string
 	// MaxContextTokens bounds what a turn uses of the model's window, 0 for all of it.
 	MaxContextTokens int32
 	// Fallbacks are models that are called when the first one fails, in order.

@@ -27,6 +27,8 @@ type Plan struct {
 	Input        *turnv1.Message
 	ClientTools  []*store.ClientTool
 	OutputSchema *structpb.Struct
+	// WithoutMemory is that of the other turn.
+	WithoutMemory bool
 }
 
 // Plan reads all that a new turn begins with that runs another one again. Nothing is written.
@@ -96,7 +98,9 @@ func (s *Service) copy(ctx context.Context, t store.Turn, from, ses store.Sessio
 		return nil, access.NoTurn(t.ID) // it was deleted just now
 	}
 	event.Messages, event.Plan = uint32(len(c.Turn)), renamePlan(event.GetPlan(), c.Renamed)
-	return &Plan{Event: event, Copy: c, Input: input, ClientTools: given.ClientTools, OutputSchema: given.OutputSchema}, nil
+	return &Plan{
+		Event: event, Copy: c, Input: input, ClientTools: given.ClientTools, OutputSchema: given.OutputSchema, WithoutMemory: given.WithoutMemory,
+	}, nil
 }
 
 // Write records a re-run in the journal and stores what it takes over, behind the input that was just stored. It does nothing for

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/limits"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // Loaded is what a turn starts from.
@@ -109,6 +110,9 @@ func (s *Service) resolveAgent(ctx context.Context, out *Loaded, a store.Agent) 
 	out.Agent.Spec.Limits = complete
 	if schema := out.Input.OutputSchema; schema != nil {
 		out.Agent.Spec.OutputSchema = schema
+	}
+	if out.Input.WithoutMemory {
+		out.Agent.Spec.Memory = contract.MemoryOff
 	}
 	if m := out.Input.Rerun.GetModel(); m != "" {
 		out.Agent.Spec.Model = m

@@ -52,6 +52,8 @@ type Spec struct {
 	Tools []*store.ClientTool
 	// OutputSchema is the schema of its answer, nil for the agent's.
 	OutputSchema *structpb.Struct
+	// WithoutMemory has it neither read nor write the memory of its user.
+	WithoutMemory bool
 	// Limits are those that the caller sets, nil for none.
 	Limits *agentspec.Limits
 	Once   store.Once
@@ -151,7 +153,7 @@ func (s *Service) resolve(ctx context.Context, spec *Spec) (drop func(), err err
 func (s *Service) admit(ctx context.Context, spec *Spec) (store.TurnInput, error) {
 	in := store.TurnInput{
 		Input: conversation.Text(spec.Content), ClientTools: spec.Tools, ScheduleID: spec.ScheduleID, Principal: authn.From(ctx),
-		OutputSchema: spec.OutputSchema,
+		OutputSchema: spec.OutputSchema, WithoutMemory: spec.WithoutMemory,
 	}
 	agent, err := s.deps.Agents.Get(ctx, spec.Session.AgentID, 0)
 	if err != nil {

@@ -30,7 +30,9 @@ type Create struct {
 	WebhookURL string
 	// OutputSchema is the schema of the answer, nil for the agent's.
 	OutputSchema *structpb.Struct
-	Once         store.Once
+	// WithoutMemory has the turn neither read nor write the memory of its user.
+	WithoutMemory bool
+	Once          store.Once
 }
 
 // Create accepts a turn of a session of the caller.
@@ -54,7 +56,7 @@ func (s *Service) Create(ctx context.Context, c Create) (View, error) {
 	}
 	spec := Spec{
 		Session: ses, Content: content, Unresolved: true, Mode: c.Mode, Tools: c.Tools, Once: c.Once, Limits: c.Limits, WebhookURL: c.WebhookURL,
-		ProviderData: ofRequest(ctx), OutputSchema: c.OutputSchema,
+		ProviderData: ofRequest(ctx), OutputSchema: c.OutputSchema, WithoutMemory: c.WithoutMemory,
 	}
 	if c.Mode == ModeFork {
 		if spec.Copy, err = s.deps.Sessions.Copy(ctx, ses, 0, session.Spec{}); err != nil {
@@ -71,7 +73,9 @@ type Chat struct {
 	// SessionID is "" for a new session, with AgentID and Params.
 	SessionID, AgentID string
 	Params             *structpb.Struct
-	Once               store.Once
+	// WithoutMemory has the turn neither read nor write the memory of its user.
+	WithoutMemory bool
+	Once          store.Once
 }
 
 // Chat accepts a message as a turn of the session, or of a new one that is made with it.
@@ -83,7 +87,7 @@ func (s *Service) Chat(ctx context.Context, c Chat) (View, error) {
 	if v, ok, err := s.earlier(ctx, c.Once); err != nil || ok {
 		return v, err
 	}
-	spec := Spec{Content: content, Once: c.Once, Fresh: c.SessionID == "", ProviderData: ofRequest(ctx)}
+	spec := Spec{Content: content, Once: c.Once, Fresh: c.SessionID == "", ProviderData: ofRequest(ctx), WithoutMemory: c.WithoutMemory}
 	switch {
 	case spec.Fresh:
 		spec.Session, err = s.deps.Sessions.New(ctx, session.Spec{AgentID: c.AgentID, Params: c.Params})
@@ -113,7 +117,7 @@ func (s *Service) Rerun(ctx context.Context, req rerun.Request, limits *agentspe
 	return s.Accept(ctx, Spec{
 		Session: p.Copy.Session, Fresh: true, Copy: p.Copy, Content: p.Input.GetContent(), FromAgent: p.Input.GetFromAgent(),
 		Tainted: p.Input.GetTainted(),
-		Tools:   p.ClientTools, OutputSchema: p.OutputSchema,
+		Tools:   p.ClientTools, OutputSchema: p.OutputSchema, WithoutMemory: p.WithoutMemory,
 		Rerun: p, Once: once, Limits: limits, ProviderData: ofRequest(ctx),
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -46,6 +47,7 @@ type Mesh struct {
 	stopped []string // keys
 	tools   []*registryv1.Tool
 	faults  map[string][]error
+	facts   []*knowledgev1.RecalledFact
 }
 
 // New starts a mesh that runs until the test ends. By default the model answers "ok" and tools return their arguments.
@@ -80,13 +82,14 @@ func (m *Mesh) register(r grpc.ServiceRegistrar) {
 	registryv1.RegisterToolExecutionServiceServer(r, &registry{mesh: m})
 	inferencev1.RegisterInferenceServiceServer(r, &inference{mesh: m})
 	policyv1.RegisterPolicyServiceServer(r, &policy{mesh: m})
+	knowledgev1.RegisterRecallServiceServer(r, &recall{mesh: m})
 }
 
 func depsOn(conn grpc.ClientConnInterface, b *bus.Bus) runner.Deps {
 	return runner.Deps{
 		Sessions: executionv1.NewExecutionServiceClient(conn), Tools: registryv1.NewToolExecutionServiceClient(conn),
 		Inference: inferencev1.NewInferenceServiceClient(conn), Shields: policyv1.NewPolicyServiceClient(conn), Bus: b,
-		Log: slog.New(slog.DiscardHandler),
+		Facts: knowledgev1.NewRecallServiceClient(conn), Log: slog.New(slog.DiscardHandler),
 	}
 }
 

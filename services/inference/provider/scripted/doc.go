@@ -18,6 +18,8 @@
 //	tokens:N           N words "w1 w2 …" in the final answer (at most 100000).
 //	image:all          the final answer says what images, sounds and other files came with the message and with results: types,
 //	                   pixels and bytes.
+//	remember: ATTRIBUTE = VALUE
+//	                   calls mesh__remember. "my brother's" before ATTRIBUTE makes it one of the brother. VALUE goes on as TEXT in say.
 //	think:TEXT         reasoning in the first model step of this stage. TEXT as in say.
 //	json:VALUE         the final answer is this JSON object or list. Several are the answers of several tries, in order: those that
 //	                   follow when an answer does not fit the schema of the agent.
@@ -42,6 +44,8 @@
 // description share most words with it is called, with arguments found in the text; the answer quotes its result. If required
 // arguments cannot be found it says which; if no tool fits it says what it is. Where an agent has banks and no
 // other tool fits better, they are searched for the message, and the answer quotes and cites the first passage.
+//
+// The question "What is (was, are, were) my ATTRIBUTE?" is answered with the value that is remembered of it, if there is one.
 //
 // Instructions are not read, except for the marks of workflows/contract. Asked for a strategy it says plan when the message has
 // several parts (a numbered list, or parts with "then" or "finally" between them), react when it has a call directive, and else what the

@@ -19,6 +19,10 @@ const (
 
 // free answers a message without directives: it searches the agent's documents, calls a tool, or says why it does not.
 func (s script) free(r *reply, tools []*inferencev1.ToolDefinition) {
+	if text := answerFrom(s.facts, s.rest); text != "" {
+		r.text = text
+		return
+	}
 	var first *candidate
 	ranked := rank(s.rest, tools)
 	if searches(ranked, tools) {

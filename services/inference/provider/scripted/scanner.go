@@ -49,8 +49,9 @@ func parse(text string) (script, error) {
 
 func (s *scanner) stage() *stage { return &s.out.stages[len(s.out.stages)-1] }
 
-var directive = regexp.MustCompile(`^(?:(call):[A-Za-z0-9_.-]|(say|think):\S|(cite):\s*\S|(json):[{\[]|(loop|slow|first|tokens):\d+(?:\s|$)` +
-	`|(fail):(?:once|always)(?:\s|$)|(image):all(?:\s|$)|(finish):(?:stop|length|content_filter)(?:\s|$))`)
+var directive = regexp.MustCompile(`^(?:(call):[A-Za-z0-9_.-]|(say|think):\S|(cite):\s*\S|(json):[{\[]` +
+	`|(loop|slow|first|tokens):\d+(?:\s|$)|(fail):(?:once|always)(?:\s|$)|(image):all(?:\s|$)|(remember):\s*[^\s=][^=\n]*=\s*\S` +
+	`|(finish):(?:stop|length|content_filter)(?:\s|$))`)
 
 // directive returns the name of the directive that begins at pos, and where its value begins; "" if there is none.
 func (s *scanner) directive(pos int) (name string, value int) {
@@ -127,6 +128,8 @@ func (s *scanner) read(name string) (err error) {
 	case "image":
 		s.word()
 		s.out.images = true
+	case "remember":
+		s.readFact()
 	case "fail":
 		s.out.fail = s.word()
 	case "finish":

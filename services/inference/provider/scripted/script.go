@@ -8,6 +8,7 @@ import (
 
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // Maximum numbers in directives.
@@ -29,6 +30,7 @@ type script struct {
 	finish      string
 	json        []string // answers, one for each try
 	rest        string   // the text around the directives
+	facts       []contract.FactLine
 }
 
 // stage is a set of parallel calls, made loop times.

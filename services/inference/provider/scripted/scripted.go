@@ -15,6 +15,7 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // ModelName is the only model.
@@ -58,6 +59,7 @@ func (p *Provider) Generate(ctx context.Context, req provider.Request, emit func
 		return provider.Finished{}, fault.FailedPrecondition(faultv1.Reason_REASON_MODEL_REJECTED, "builtin/scripted: %v", err).
 			Hint("Correct the directive in the message.")
 	}
+	s.facts = contract.FactsIn(req.Instructions)
 	if err := pause(ctx, s.first); err != nil {
 		return provider.Finished{}, err
 	}

@@ -45,6 +45,7 @@ func Run(t *testing.T, url string) {
 	t.Run("pages of documents", s.pages)
 	t.Run("limits", s.limits)
 	t.Run("deletion", s.deletion)
+	t.Run("facts", s.facts)
 }
 
 func (s suite) bank(t *testing.T, tenant, id string) store.Bank {

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/stack"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -43,13 +44,20 @@ type models interface {
 	ResolveChain(context.Context, *inferencev1.ResolveChainRequest, ...grpc.CallOption) (*inferencev1.Chain, error)
 }
 
-// Deps are what begin steps work with. All are required.
+// memory is what is asked of the knowledge service.
+type memory interface {
+	Recall(context.Context, *knowledgev1.RecallRequest, ...grpc.CallOption) (*knowledgev1.RecallResponse, error)
+}
+
+// Deps are what begin steps work with. All but Facts are required.
 type Deps struct {
 	Sessions  journal
 	Tools     tools
 	Inference models
 	Pinned    *pinned.Cache
 	Shields   *shield.Checker
+	// Facts recalls facts about users; without it there are none.
+	Facts memory
 	// Now is the time by which deadlines are set.
 	Now func() time.Time
 	// ContextWindow is what a model is taken to read and write, in tokens, when neither agent nor provider says.
@@ -75,12 +83,9 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	if b.Cancelled {
 		return &step.Commit{}, nil
 	}
-	loaded := b.Loaded
-	if loaded == nil {
-		var err error
-		if loaded, err = b.Sessions.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: b.Turn.TurnID}); err != nil {
-			return nil, fmt.Errorf("load turn: %w", err)
-		}
+	loaded, err := b.load(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if why := loaded.GetUnresolved(); why != nil {
 		return b.GiveUp(why), nil
@@ -91,7 +96,7 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 		return nil, err
 	}
 	bound := chain.GetTargets()[0].GetModel()
-	own, reader := aside(agent, usable.GetTools())
+	own, reader := aside(agent, withoutMemory(agent, usable.GetTools()))
 	own, others := split(agent, own)
 	client, agents := loaded.GetClientTools(), append(usableAgents(loaded, usable), others...)
 	if agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
@@ -105,15 +110,15 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	}
 	pinChain(surface, chain)
 	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, shown, client, agents)
+	if err := b.recall(ctx, loaded, surface); err != nil {
+		return nil, err
+	}
 	surface.Unpriced = !contract.Hosted(agent) && !priced(chain)
 	surface.MaxOutputTokens, surface.StructuredOutput = agent.GetMaxOutputTokens(), agent.GetOutputSchema() != nil
 	strategy, reason := resume(loaded.GetRerun(), surface, agent)
 	surface.Strategy = strategy
 	b.bindContext(surface, agent, bound)
-	events := []*turnv1.Event{{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{
-		AgentId: agent.GetId(), BlueprintRevision: agent.GetRevision(), Model: bound.GetName(), SurfaceHash: surface.GetSurfaceHash(),
-		Tools: toolNames(own, agents, client), Fallbacks: fallbacks(chain), Route: chain.GetRoute(), RouteRevision: surface.GetRouteRevision(),
-	}}}}
+	events := []*turnv1.Event{started(surface, chain, toolNames(own, agents, client))}
 	blocked, shields, err := b.Shields.Input(ctx, loaded)
 	if err != nil {
 		return nil, err
@@ -130,6 +135,26 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 		events = append(events, step.StrategySelected(strategy, reason))
 	}
 	return &step.Commit{Outcome: outcome, Events: events, Tools: pins(own, reader), AgentTools: agents}, nil
+}
+
+// load reads the turn, unless the runner has done so.
+func (b begin) load(ctx context.Context) (*step.Loaded, error) {
+	if b.Loaded != nil {
+		return b.Loaded, nil
+	}
+	loaded, err := b.Sessions.LoadTurn(ctx, &executionv1.LoadTurnRequest{TurnId: b.Turn.TurnID})
+	if err != nil {
+		return nil, fmt.Errorf("load turn: %w", err)
+	}
+	return loaded, nil
+}
+
+// started is the event of a turn that has begun.
+func started(s *turnv1.Surface, chain *inferencev1.Chain, tools []string) *turnv1.Event {
+	return &turnv1.Event{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{
+		AgentId: s.GetAgentId(), BlueprintRevision: s.GetBlueprintRevision(), Model: s.GetModel(), SurfaceHash: s.GetSurfaceHash(),
+		Tools: tools, Fallbacks: fallbacks(chain), Route: chain.GetRoute(), RouteRevision: s.GetRouteRevision(), Facts: s.GetFacts(),
+	}}}
 }
 
 // pins are the definitions that the turn keeps to.
@@ -185,7 +210,7 @@ func (b begin) resolve(ctx context.Context, loaded *step.Loaded) (*inferencev1.C
 // with banks is shown those that read documents.
 func (b begin) resolveTools(ctx context.Context, loaded *step.Loaded) (*registryv1.ResolveToolsResponse, error) {
 	agent := loaded.GetAgent()
-	globs := agent.GetTools()
+	globs := withMemory(agent)
 	if len(agent.GetBanks()) > 0 {
 		globs = slices.Concat(globs, passage.Tools())
 	}

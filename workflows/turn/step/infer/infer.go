@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/tokens"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
@@ -42,12 +43,19 @@ type journal interface {
 	AppendEvents(context.Context, *executionv1.AppendEventsRequest, ...grpc.CallOption) (*executionv1.AppendEventsResponse, error)
 }
 
-// Deps are what model steps work with. All but Executors are required.
+// memory is what is asked of the knowledge service.
+type memory interface {
+	ReadFacts(context.Context, *knowledgev1.ReadFactsRequest, ...grpc.CallOption) (*knowledgev1.ReadFactsResponse, error)
+}
+
+// Deps are what model steps work with. All but Executors and Facts are required.
 type Deps struct {
 	Sessions journal
 	Ask      model.Ask
 	Pinned   *pinned.Cache
 	Shields  *shield.Checker
+	// Facts reads the facts that a turn has recalled; without it there are none.
+	Facts memory
 	// Route asks which agent deals with a routed turn, see plan.Deps.Route.
 	Route model.Ask
 	// Executors does the rounds of agents with an executor; nil refuses them.
@@ -279,7 +287,7 @@ func (i *infer) whole(outcome *turnv1.StepOutcome, done *turnv1.MessageCompleted
 func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt, err error) {
 	agent, surface := i.Loaded.GetAgent(), i.Loaded.GetSurface()
 	p.truncated, p.inputs, p.tainted = history.GetTruncated(), history.GetInputs(), conversation.Tainted(history.GetMessages())
-	instructions, err := i.Pinned.Instructions(agent)
+	instructions, err := i.instructions(ctx)
 	if err != nil {
 		return p, err
 	}

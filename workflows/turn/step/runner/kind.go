@@ -30,13 +30,14 @@ func (r *Runner) newKinds() (map[turnv1.StepKind]step.Kind, error) {
 	return map[turnv1.StepKind]step.Kind{
 		turnv1.StepKind_STEP_KIND_BEGIN: begin.Kind{Deps: begin.Deps{
 			Sessions: r.deps.Sessions, Tools: r.deps.Tools, Inference: r.deps.Inference, Pinned: r.pinned, Shields: shields,
-			Now: r.Now, ContextWindow: r.cfg.ContextWindow,
+			Now: r.Now, ContextWindow: r.cfg.ContextWindow, Facts: r.deps.Facts,
 		}},
 		turnv1.StepKind_STEP_KIND_SELECT: plan.Choice{Deps: decisions},
 		turnv1.StepKind_STEP_KIND_PLAN:   plan.Planner{Deps: decisions},
 		turnv1.StepKind_STEP_KIND_INFER: infer.Kind{Deps: infer.Deps{
 			Sessions: r.deps.Sessions, Ask: ask, Pinned: r.pinned, Shields: shields, Route: decisions.Route, Executors: r.deps.Executors,
 			Transient: r.transient, Flush: r.deps.Bus.Flush, Coalesce: r.cfg.Coalesce, Log: r.deps.Log, Media: converter,
+			Facts: r.deps.Facts,
 		}},
 		turnv1.StepKind_STEP_KIND_COMPACT: compact.Kind{Deps: compact.Deps{
 			Sessions: r.deps.Sessions, Ask: ask, Pinned: r.pinned, Shields: shields, Attempts: r.cfg.InferAttempts,

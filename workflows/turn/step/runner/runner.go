@@ -20,6 +20,7 @@ import (
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
@@ -42,6 +43,8 @@ type Deps struct {
 	Inference inferencev1.InferenceServiceClient
 	// Shields check texts.
 	Shields shield.TextChecker
+	// Facts recalls facts about users; nil, which is allowed, recalls none.
+	Facts knowledgev1.RecallServiceClient
 	// Executors does the rounds of agents with an executor; nil refuses them.
 	Executors infer.Executors
 	// Bus carries deltas out, and events of other workers in.

@@ -2210,6 +2210,8 @@ type CallToolRequest struct {
 	CanWait bool `protobuf:"varint,13,opt,name=can_wait,json=canWait,proto3" json:"can_wait,omitempty"`
 	// The model had read content that is not trusted when it requested the call; see windlass.turn.v1.Message.tainted.
 	Tainted bool `protobuf:"varint,16,opt,name=tainted,proto3" json:"tainted,omitempty"`
+	// ID of the agent of the turn; empty for a call outside a turn.
+	AgentId string `protobuf:"bytes,120,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
 	// Ids of the banks that the turn's agent answers from. The mesh's tools that read documents read no others in a turn.
 	Banks         []string `protobuf:"bytes,17,rep,name=banks,proto3" json:"banks,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2349,6 +2351,13 @@ func (x *CallToolRequest) GetTainted() bool {
 		return x.Tainted
 	}
 	return false
+}
+
+func (x *CallToolRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
 }
 
 func (x *CallToolRequest) GetBanks() []string {
@@ -3818,7 +3827,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x15GetDefinitionsRequest\x12!\n" +
 	"\x06hashes\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x06hashes\"J\n" +
 	"\x16GetDefinitionsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xe2\x05\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\x86\x06\n" +
 	"\x0fCallToolRequest\x12C\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12\x1e\n" +
 	"\x04tool\x18\x02 \x01(\tB\n" +
@@ -3840,7 +3849,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"resolution\x12%\n" +
 	"\trunner_id\x18\x0e \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\brunnerId\x12\x19\n" +
 	"\bcan_wait\x18\r \x01(\bR\acanWait\x12\x18\n" +
-	"\atainted\x18\x10 \x01(\bR\atainted\x12\x1e\n" +
+	"\atainted\x18\x10 \x01(\bR\atainted\x12\"\n" +
+	"\bagent_id\x18x \x01(\tB\a\xbaH\x04r\x02\x18?R\aagentId\x12\x1e\n" +
 	"\x05banks\x18\x11 \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x05banks\"/\n" +
 	"\x0fStopCallRequest\x12\x1c\n" +
 	"\x03key\x18\x01 \x01(\tB\n" +

@@ -357,6 +357,9 @@ type Agent struct {
 	// What to do about a file of the user that the model does not take (Model.capabilities). "text" (default): the model reads a note in its
 	// place, and message.completed has a warning. "fail": the turn fails with "model_rejected". What tools return is always replaced.
 	Degrade string `protobuf:"bytes,80,opt,name=degrade,proto3" json:"degrade,omitempty"`
+	// What the agent's turns do with the user's memory. "off" (default): nothing. "read": facts about the user that fit the input enter the
+	// prompts. "write": in addition, the model can have facts remembered (the tool mesh__remember, which the user must be allowed to use).
+	Memory string `protobuf:"bytes,120,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Banks of documents that the agent answers from. Its turns have the tools mesh__search_knowledge and mesh__read_document, which find what
 	// the user of the turn may read, if a policy permits the tools to the user. Marks of passages that were found become the citations of the
 	// answer. A bank that does not exist is left out of a search.
@@ -573,6 +576,13 @@ func (x *Agent) GetOutputSchema() *structpb.Struct {
 func (x *Agent) GetDegrade() string {
 	if x != nil {
 		return x.Degrade
+	}
+	return ""
+}
+
+func (x *Agent) GetMemory() string {
+	if x != nil {
+		return x.Memory
 	}
 	return ""
 }
@@ -1482,7 +1492,7 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\tR\brevision\"?\n" +
 	"\x0fExplainedTarget\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc7\f\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xfa\f\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -1515,7 +1525,8 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
 	"generation\x12<\n" +
 	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12-\n" +
-	"\adegrade\x18P \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04textR\x04failR\adegrade\x12=\n" +
+	"\adegrade\x18P \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04textR\x04failR\adegrade\x121\n" +
+	"\x06memory\x18x \x01(\tB\x19\xbaH\x16r\x14R\x00R\x03offR\x04readR\x05writeR\x06memory\x12=\n" +
 	"\x05banks\x18Z \x03(\tB'\xbaH$\x92\x01!\x10 \x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x05banks\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

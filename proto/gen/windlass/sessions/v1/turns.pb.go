@@ -524,7 +524,10 @@ type CreateTurnRequest struct {
 	// applies only if a new turn starts.
 	WebhookUrl string `protobuf:"bytes,8,opt,name=webhook_url,json=webhookUrl,proto3" json:"webhook_url,omitempty"`
 	// JSON Schema of the answer of this turn, in place of the agent's output_schema. With mode "steer", it applies only if a new turn starts.
-	OutputSchema  *structpb.Struct `protobuf:"bytes,60,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	OutputSchema *structpb.Struct `protobuf:"bytes,60,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	// The turn neither reads the user's memory nor writes it, whatever the agent's `memory` says. With mode "steer", it applies only if a new
+	// turn starts.
+	WithoutMemory bool `protobuf:"varint,120,opt,name=without_memory,json=withoutMemory,proto3" json:"without_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -620,6 +623,13 @@ func (x *CreateTurnRequest) GetOutputSchema() *structpb.Struct {
 		return x.OutputSchema
 	}
 	return nil
+}
+
+func (x *CreateTurnRequest) GetWithoutMemory() bool {
+	if x != nil {
+		return x.WithoutMemory
+	}
+	return false
 }
 
 // ClientTool is a tool that the client runs. The model calls it as "client__NAME".
@@ -1341,7 +1351,9 @@ type ChatRequest struct {
 	Params *structpb.Struct `protobuf:"bytes,12,opt,name=params,proto3" json:"params,omitempty"`
 	// How long to wait for the answer; unset, or more than sessions.chat_wait = sessions.chat_wait (60 s by default). "0s" returns as soon
 	// as the turn is accepted.
-	Wait          *durationpb.Duration `protobuf:"bytes,13,opt,name=wait,proto3" json:"wait,omitempty"`
+	Wait *durationpb.Duration `protobuf:"bytes,13,opt,name=wait,proto3" json:"wait,omitempty"`
+	// The turn neither reads the user's memory nor writes it, whatever the agent's `memory` says.
+	WithoutMemory bool `protobuf:"varint,120,opt,name=without_memory,json=withoutMemory,proto3" json:"without_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1416,6 +1428,13 @@ func (x *ChatRequest) GetWait() *durationpb.Duration {
 		return x.Wait
 	}
 	return nil
+}
+
+func (x *ChatRequest) GetWithoutMemory() bool {
+	if x != nil {
+		return x.WithoutMemory
+	}
+	return false
 }
 
 // ChatResponse is the answer to a message.
@@ -1734,7 +1753,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\x0e2#.windlass.sessions.v1.PendingReasonR\x06reason\x12*\n" +
 	"\x11preceding_turn_id\x18\x02 \x01(\tR\x0fprecedingTurnId\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x16\n" +
-	"\x06action\x18\x04 \x01(\tR\x06action\"\xf4\x03\n" +
+	"\x06action\x18\x04 \x01(\tR\x06action\"\x9b\x04\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
@@ -1746,7 +1765,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x06limits\x18\a \x01(\v2\x1c.windlass.sessions.v1.LimitsR\x06limits\x12)\n" +
 	"\vwebhook_url\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\n" +
 	"webhookUrl\x12<\n" +
-	"\routput_schema\x18< \x01(\v2\x17.google.protobuf.StructR\foutputSchema\"\xa9\x01\n" +
+	"\routput_schema\x18< \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12%\n" +
+	"\x0ewithout_memory\x18x \x01(\bR\rwithoutMemory\"\xa9\x01\n" +
 	"\n" +
 	"ClientTool\x123\n" +
 	"\x04name\x18\x01 \x01(\tB\x1f\xe0A\x02\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,56}$R\x04name\x12*\n" +
@@ -1802,7 +1822,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\\\n" +
 	"\x11CancelTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\x06reason\"\x9c\x02\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\x06reason\"\xc3\x02\n" +
 	"\vChatRequest\x12$\n" +
 	"\amessage\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\amessage\x12&\n" +
@@ -1811,7 +1831,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x121\n" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12/\n" +
 	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\x127\n" +
-	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\x04wait\"\xbb\x03\n" +
+	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\x04wait\x12%\n" +
+	"\x0ewithout_memory\x18x \x01(\bR\rwithoutMemory\"\xbb\x03\n" +
 	"\fChatResponse\x12\x16\n" +
 	"\x06answer\x18\x01 \x01(\tR\x06answer\x12\x1d\n" +
 	"\n" +

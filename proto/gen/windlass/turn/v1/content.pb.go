@@ -2244,6 +2244,61 @@ func (x *TurnError) GetMessage() string {
 	return ""
 }
 
+// FactRef refers to a fact about the user, and says why a turn uses it.
+type FactRef struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "fct_…".
+	FactId string `protobuf:"bytes,1,opt,name=fact_id,json=factId,proto3" json:"fact_id,omitempty"`
+	// "words" (it shares words with the input), "user" (it is about the user) or "recent" (it is one of the newest).
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactRef) Reset() {
+	*x = FactRef{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactRef) ProtoMessage() {}
+
+func (x *FactRef) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactRef.ProtoReflect.Descriptor instead.
+func (*FactRef) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *FactRef) GetFactId() string {
+	if x != nil {
+		return x.FactId
+	}
+	return ""
+}
+
+func (x *FactRef) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_windlass_turn_v1_content_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_content_proto_rawDesc = "" +
@@ -2404,7 +2459,10 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"message_id\x18\x04 \x01(\tR\tmessageId\"9\n" +
 	"\tTurnError\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage*N\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\":\n" +
+	"\aFactRef\x12\x17\n" +
+	"\afact_id\x18\x01 \x01(\tR\x06factId\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason*N\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
@@ -2469,7 +2527,7 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
 	(AttemptClass)(0),             // 1: windlass.turn.v1.AttemptClass
@@ -2495,8 +2553,9 @@ var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(*LimitReached)(nil),          // 21: windlass.turn.v1.LimitReached
 	(*PlanStep)(nil),              // 22: windlass.turn.v1.PlanStep
 	(*TurnError)(nil),             // 23: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),        // 24: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*FactRef)(nil),               // 24: windlass.turn.v1.FactRef
+	(*structpb.Value)(nil),        // 25: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
 	9,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
@@ -2505,16 +2564,16 @@ var file_windlass_turn_v1_content_proto_depIdxs = []int32{
 	8,  // 3: windlass.turn.v1.ContentPart.file:type_name -> windlass.turn.v1.FileRef
 	7,  // 4: windlass.turn.v1.ContentPart.citations:type_name -> windlass.turn.v1.Citation
 	6,  // 5: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	24, // 6: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	25, // 6: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
 	0,  // 7: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
 	6,  // 8: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
 	12, // 9: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
 	13, // 10: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	25, // 11: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	26, // 11: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
 	15, // 12: windlass.turn.v1.Message.verbatim:type_name -> windlass.turn.v1.Verbatim
 	18, // 13: windlass.turn.v1.Price.tiers:type_name -> windlass.turn.v1.PriceTier
 	1,  // 14: windlass.turn.v1.ModelAttempt.class:type_name -> windlass.turn.v1.AttemptClass
-	25, // 15: windlass.turn.v1.ModelAttempt.start_time:type_name -> google.protobuf.Timestamp
+	26, // 15: windlass.turn.v1.ModelAttempt.start_time:type_name -> google.protobuf.Timestamp
 	16, // 16: windlass.turn.v1.ModelAttempt.usage:type_name -> windlass.turn.v1.Usage
 	3,  // 17: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
 	18, // [18:18] is the sub-list for method output_type
@@ -2546,7 +2605,7 @@ func file_windlass_turn_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -919,7 +919,9 @@ type Surface struct {
 	// The answer has a schema: a model step may call the model again to repair it.
 	StructuredOutput bool `protobuf:"varint,60,opt,name=structured_output,json=structuredOutput,proto3" json:"structured_output,omitempty"`
 	// The model, or one of the fallbacks, has no price, so that no budget of money can bound it.
-	Unpriced      bool `protobuf:"varint,61,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
+	Unpriced bool `protobuf:"varint,61,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
+	// Facts about the user that enter the prompts of the turn. Model steps read their text: a fact that is forgotten meanwhile is left out.
+	Facts         []*FactRef `protobuf:"bytes,120,rep,name=facts,proto3" json:"facts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1143,6 +1145,13 @@ func (x *Surface) GetUnpriced() bool {
 	return false
 }
 
+func (x *Surface) GetFacts() []*FactRef {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
 // Target is a model of a chain.
 type Target struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1273,7 +1282,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\bProgress\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\xa7\b\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\xd8\b\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
@@ -1303,7 +1312,8 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x0eroute_revision\x18* \x01(\tR\rrouteRevision\x12(\n" +
 	"\x10switch_on_filter\x18+ \x01(\bR\x0eswitchOnFilter\x12+\n" +
 	"\x11structured_output\x18< \x01(\bR\x10structuredOutput\x12\x1a\n" +
-	"\bunpriced\x18= \x01(\bR\bunpriced\"M\n" +
+	"\bunpriced\x18= \x01(\bR\bunpriced\x12/\n" +
+	"\x05facts\x18x \x03(\v2\x19.windlass.turn.v1.FactRefR\x05facts\"M\n" +
 	"\x06Target\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12-\n" +
 	"\x05price\x18\x02 \x01(\v2\x17.windlass.turn.v1.PriceR\x05price*\xe3\x01\n" +
@@ -1357,6 +1367,7 @@ var file_windlass_turn_v1_step_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
 	(*ModelAttempt)(nil),          // 20: windlass.turn.v1.ModelAttempt
 	(*Price)(nil),                 // 21: windlass.turn.v1.Price
+	(*FactRef)(nil),               // 22: windlass.turn.v1.FactRef
 }
 var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	0,  // 0: windlass.turn.v1.StepRef.kind:type_name -> windlass.turn.v1.StepKind
@@ -1386,12 +1397,13 @@ var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	21, // 24: windlass.turn.v1.Surface.price:type_name -> windlass.turn.v1.Price
 	3,  // 25: windlass.turn.v1.Surface.resumed_plan:type_name -> windlass.turn.v1.PlanRef
 	9,  // 26: windlass.turn.v1.Surface.fallbacks:type_name -> windlass.turn.v1.Target
-	21, // 27: windlass.turn.v1.Target.price:type_name -> windlass.turn.v1.Price
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	22, // 27: windlass.turn.v1.Surface.facts:type_name -> windlass.turn.v1.FactRef
+	21, // 28: windlass.turn.v1.Target.price:type_name -> windlass.turn.v1.Price
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }

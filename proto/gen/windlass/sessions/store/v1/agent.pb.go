@@ -76,6 +76,8 @@ type StoredAgent struct {
 	OutputSchema *structpb.Struct `protobuf:"bytes,61,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
 	// "text" or "fail"; empty means text.
 	Degrade string `protobuf:"bytes,80,opt,name=degrade,proto3" json:"degrade,omitempty"`
+	// "off", "read" or "write"; empty means off.
+	Memory string `protobuf:"bytes,120,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Ids of the banks that it answers from.
 	Banks         []string `protobuf:"bytes,90,rep,name=banks,proto3" json:"banks,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -276,6 +278,13 @@ func (x *StoredAgent) GetOutputSchema() *structpb.Struct {
 func (x *StoredAgent) GetDegrade() string {
 	if x != nil {
 		return x.Degrade
+	}
+	return ""
+}
+
+func (x *StoredAgent) GetMemory() string {
+	if x != nil {
+		return x.Memory
 	}
 	return ""
 }
@@ -591,7 +600,8 @@ var File_windlass_sessions_store_v1_agent_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xff\t\n" +
+	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\x97\n" +
+	"\n" +
 	"\vStoredAgent\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\"\n" +
@@ -621,7 +631,8 @@ const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
 	"generation\x12<\n" +
 	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12\x18\n" +
-	"\adegrade\x18P \x01(\tR\adegrade\x12\x14\n" +
+	"\adegrade\x18P \x01(\tR\adegrade\x12\x16\n" +
+	"\x06memory\x18x \x01(\tR\x06memory\x12\x14\n" +
 	"\x05banks\x18Z \x03(\tR\x05banks\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

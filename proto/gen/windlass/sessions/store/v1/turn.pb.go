@@ -32,7 +32,9 @@ type StoredTools struct {
 	// Pinned sub-agents.
 	AgentTools []*StoredAgentTool `protobuf:"bytes,13,rep,name=agent_tools,json=agentTools,proto3" json:"agent_tools,omitempty"`
 	// JSON Schema of its answer, from its client.
-	OutputSchema  *structpb.Struct `protobuf:"bytes,60,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	OutputSchema *structpb.Struct `protobuf:"bytes,60,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
+	// It neither reads nor writes the memory of its user.
+	WithoutMemory bool `protobuf:"varint,120,opt,name=without_memory,json=withoutMemory,proto3" json:"without_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -93,6 +95,13 @@ func (x *StoredTools) GetOutputSchema() *structpb.Struct {
 		return x.OutputSchema
 	}
 	return nil
+}
+
+func (x *StoredTools) GetWithoutMemory() bool {
+	if x != nil {
+		return x.WithoutMemory
+	}
+	return false
 }
 
 // StoredPinnedTool is one tool of a turn's surface.
@@ -309,13 +318,14 @@ var File_windlass_sessions_store_v1_turn_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_turn_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/sessions/store/v1/turn.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xae\x02\n" +
+	"%windlass/sessions/store/v1/turn.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xd5\x02\n" +
 	"\vStoredTools\x12B\n" +
 	"\x05tools\x18\x05 \x03(\v2,.windlass.sessions.store.v1.StoredPinnedToolR\x05tools\x12O\n" +
 	"\fclient_tools\x18\t \x03(\v2,.windlass.sessions.store.v1.StoredClientToolR\vclientTools\x12L\n" +
 	"\vagent_tools\x18\r \x03(\v2+.windlass.sessions.store.v1.StoredAgentToolR\n" +
 	"agentTools\x12<\n" +
-	"\routput_schema\x18< \x01(\v2\x17.google.protobuf.StructR\foutputSchema\"v\n" +
+	"\routput_schema\x18< \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12%\n" +
+	"\x0ewithout_memory\x18x \x01(\bR\rwithoutMemory\"v\n" +
 	"\x10StoredPinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x0fdefinition_hash\x18\x02 \x01(\tR\x0edefinitionHash\x12%\n" +
