@@ -36,8 +36,8 @@ func NewGate(limit int) *Gate {
 	return &Gate{uploads: make(chan struct{}, max(limit, 1)), own: map[[2]string]int{}}
 }
 
-// Receive waits until an upload of the caller is admitted, and returns its bytes. done must be called when they are no longer used. large is
-// the error about an upload of more than limit bytes, and empty about one without any. The bounds are those of Admit.
+// Receive waits until an upload of the caller is admitted, and returns its bytes. done must be called when they are no longer used. large
+// is the error about an upload of more than limit bytes, and empty about one without any. The bounds are those of Admit.
 func (g *Gate) Receive(ctx context.Context, next Next, limit int64, large, empty error) (data []byte, done func(), err error) {
 	if next, done, err = g.Admit(ctx, next); err != nil {
 		return nil, nil, err

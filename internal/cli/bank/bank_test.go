@@ -39,7 +39,10 @@ func TestCommands(t *testing.T) {
 			Args: "bank list",
 			Out:  "ID        DOCUMENTS  CHUNKS  MODE     AGE  DESCRIPTION\nhandbook  2          7       lexical       How we work\n",
 		},
-		{Args: "bank create handbook --description d", Sent: `POST /v1/banks {"description":"d","id":"handbook"}`, Out: "bank handbook created\n"},
+		{
+			Args: "bank create handbook --description d", Sent: `POST /v1/banks {"description":"d","id":"handbook"}`,
+			Out: "bank handbook created\n",
+		},
 		{Args: "bank delete handbook", Sent: "DELETE /v1/banks/handbook"},
 		{
 			Args: "bank documents handbook",

@@ -22,7 +22,8 @@ type Question struct {
 	Query string `yaml:"query"`
 	// Documents are the names of the documents that answer it.
 	Documents []string `yaml:"documents"`
-	// Quotes are parts of their text that answer it. With quotes, a result counts if it has one; without, if it is of one of the documents.
+	// Quotes are parts of their text that answer it. With quotes, a result counts if it has one; without, if it is of one of the
+	// documents.
 	Quotes []string `yaml:"quotes"`
 }
 

@@ -10,7 +10,8 @@ import (
 
 func TestQuestionsAreRead(t *testing.T) {
 	t.Parallel()
-	const yaml = "bank: handbook\nquestions:\n- query: How?\n  documents: [a.md]\n- {bank: other, query: Why, documents: [b.md], quotes: [because]}\n"
+	const yaml = "bank: handbook\nquestions:\n- query: How?\n  documents: [a.md]\n" +
+		"- {bank: other, query: Why, documents: [b.md], quotes: [because]}\n"
 	const json = `{"questions": [{"bank": "handbook", "query": "How?", "documents": ["a.md"]}]}`
 	for text, banks := range map[string][]string{yaml: {"handbook", "other"}, json: {"handbook"}} {
 		got, err := eval.ReadQuestions([]byte(text))

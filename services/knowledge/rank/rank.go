@@ -1,5 +1,6 @@
-// Package rank analyses words and ranks passages by them. It knows no database: indexes find candidates, and everything that decides their
-// order happens here, from the statistics of the bank. So all engines rank alike, and the text of one bank does not weigh in another's.
+// Package rank analyses words and ranks passages by them. It knows no database: indexes find candidates, and everything that decides
+// their order happens here, from the statistics of the bank. So all engines rank alike, and the text of one bank does not weigh in
+// another's.
 package rank
 
 import (
@@ -93,9 +94,9 @@ func Query(text string) []string {
 	return words
 }
 
-// InverseFrequency returns how much a word says about a chunk that has it: little if many chunks of the bank do. It is 0 for a word that no
-// chunk has. The formula is that of Lucene, which unlike Robertson's and Spärck Jones' is never negative:
-// ln(1 + (N - n + 0.5) / (n + 0.5)) with N chunks, n of which have the word.
+// InverseFrequency returns how much a word says about a chunk that has it: little if many chunks of the bank do. It is 0 for a word
+// that no chunk has. The formula is that of Lucene, which unlike Robertson's and Spärck Jones' is never negative: ln(1 + (N - n + 0.5)
+// / (n + 0.5)) with N chunks, n of which have the word.
 func (s Statistics) InverseFrequency(word string) float64 {
 	n := float64(s.Frequency[word])
 	if n <= 0 {
@@ -108,9 +109,9 @@ func (s Statistics) InverseFrequency(word string) float64 {
 //
 //	BM25(chunk) + documentShare · Σ over the words of the query of the best share that a candidate of its document gets for the word
 //
-// BM25 is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3: the sum over the words
-// of idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean length)). The second part prefers chunks whose document is about the whole
-// query: what is said once at its beginning is rarely repeated in each of its sections.
+// BM25 is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3: the sum over the
+// words of idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean length)). The second part prefers chunks whose document is about
+// the whole query: what is said once at its beginning is rarely repeated in each of its sections.
 func Rank(query []string, s Statistics, candidates []Candidate) []Scored {
 	mean := 1.0
 	if s.Chunks > 0 && s.Length > 0 {

@@ -2,8 +2,8 @@ package rank
 
 import "strings"
 
-// stopWords are analysed English words that say nothing about what a question asks for. They are few: in a bank they are common anyway, and
-// then weigh little. Texts keep them.
+// stopWords are analysed English words that say nothing about what a question asks for. They are few: in a bank they are common anyway,
+// and then weigh little. Texts keep them.
 var stopWords = func() map[string]bool {
 	words := map[string]bool{}
 	for word := range strings.FieldsSeq(`a an and are as at be been but by can could did do does for from had has have how i if in into is it

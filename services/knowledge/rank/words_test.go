@@ -25,7 +25,10 @@ func TestWordsOfQueries(t *testing.T) {
 		{name: "camel case", query: "CreateTemp", want: []string{"creat", "temp", "createtemp"}},
 		{name: "capitals before a word", query: "HTTPServer", want: []string{"http", "server", "httpserver"}},
 		{name: "underscores", query: "max_document_bytes", want: []string{"max", "document", "byte", "maxdocumentbyt"}},
-		{name: "dots, and each part that has several words", query: "os.CreateTemp", want: []string{"os", "creat", "temp", "createtemp", "oscreatetemp"}},
+		{
+			name: "dots, and each part that has several words", query: "os.CreateTemp",
+			want: []string{"os", "creat", "temp", "createtemp", "oscreatetemp"},
+		},
 		{name: "hyphens", query: "sub-agents", want: []string{"sub", "agent", "subag"}},
 		{name: "the same in one word", query: "subagents", want: []string{"subag"}},
 		{name: "digits", query: "sha256", want: []string{"sha", "256", "sha256"}},

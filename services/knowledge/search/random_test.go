@@ -67,8 +67,8 @@ func TestEnginesRankAlike(t *testing.T) {
 	}
 }
 
-// TestOthersTextIsNeverFound: whatever a caller asks, each passage is of the tenant, the banks, the labels and the attributes that were asked
-// for. Each text says whose it is.
+// TestOthersTextIsNeverFound: whatever a caller asks, each passage is of the tenant, the banks, the labels and the attributes that were
+// asked for. Each text says whose it is.
 func TestOthersTextIsNeverFound(t *testing.T) {
 	onEngines(t, func(t *testing.T, k *kit) {
 		t.Helper()
@@ -112,7 +112,8 @@ func TestOthersTextIsNeverFound(t *testing.T) {
 				d := documents[r.Document]
 				allowed, asked := labels[r.Bank]
 				hidden := slices.ContainsFunc(d.labels, func(name string) bool { return !slices.Contains(allowed, name) })
-				if d.tenant != q.Tenant || d.bank != r.Bank || !asked || hidden || q.Attributes != nil && d.attributes["kind"] != q.Attributes["kind"] {
+				other := q.Attributes != nil && d.attributes["kind"] != q.Attributes["kind"]
+				if d.tenant != q.Tenant || d.bank != r.Bank || !asked || hidden || other {
 					t.Fatalf("%+v finds %+v of %+v", q, r, d)
 				}
 			}

@@ -19,8 +19,8 @@ const (
 	MaxResults     = 100
 	// maxCandidates is the number of chunks of a bank that are ranked.
 	maxCandidates = 500
-	// enoughHits is the number of occurrences from which on more common words find no further candidates. They still count in the ranking of
-	// those that are found.
+	// enoughHits is the number of occurrences from which on more common words find no further candidates. They still count in the
+	// ranking of those that are found.
 	enoughHits = 10_000
 	// minWords and maxWords bound the number of words that find candidates, whatever their frequency.
 	minWords, maxWords = 3, 32
@@ -82,8 +82,8 @@ type scored struct {
 	score          float64
 }
 
-// Search returns the passages that fit a query best, the best first, and the ids of the banks that do not exist. Of passages that say nearly
-// the same it returns the best one.
+// Search returns the passages that fit a query best, the best first, and the ids of the banks that do not exist. Of passages that say
+// nearly the same it returns the best one.
 func (s *Searcher) Search(ctx context.Context, q Query) (results []Result, missing []string, err error) {
 	words := rank.Query(q.Text)
 	limit := q.Results
@@ -142,8 +142,8 @@ func searchBank(ctx context.Context, snapshot store.Snapshot, q Query, bank Bank
 	return found, nil
 }
 
-// finders returns the words by which candidates are found: the rarest ones, until they occur often enough. That depends on nothing but the
-// bank's statistics, so that every engine finds the same candidates.
+// finders returns the words by which candidates are found: the rarest ones, until they occur often enough. That depends on nothing but
+// the bank's statistics, so that every engine finds the same candidates.
 func finders(words []string, s rank.Statistics) []store.Word {
 	words = slices.DeleteFunc(slices.Clone(words), func(word string) bool { return s.Frequency[word] <= 0 })
 	slices.SortFunc(words, func(a, b string) int {

@@ -29,7 +29,8 @@ func (s *Service) Bank(ctx context.Context, id string, q Query) ([]Result, error
 	return results, err
 }
 
-// Banks searches those of some banks that the caller may read, and returns the ids of the others. Tenant and Banks of the query are set here.
+// Banks searches those of some banks that the caller may read, and returns the ids of the others. Tenant and Banks of the query are set
+// here.
 func (s *Service) Banks(ctx context.Context, ids []string, q Query) (results []Result, skipped []string, err error) {
 	q.Banks = nil
 	for _, id := range ids {

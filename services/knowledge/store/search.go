@@ -58,8 +58,8 @@ type Word struct {
 type Find struct {
 	// Tenant and Bank say where.
 	Tenant, Bank string
-	// Words are those of which a candidate has at least one. The candidates with the largest sum of weights are returned, and of equal ones
-	// those that were stored first, so that engines agree.
+	// Words are those of which a candidate has at least one. The candidates with the largest sum of weights are returned, and of equal
+	// ones those that were stored first, so that engines agree.
 	Words []Word
 	// Labels are those that the caller may read: a document with another one is left out.
 	Labels []string
@@ -219,7 +219,7 @@ func (s Snapshot) Around(ctx context.Context, tenant string, p Passage, distance
 
 // Text returns a range of a version's text; ErrNotFound.
 func (s Snapshot) Text(ctx context.Context, tenant, version string, start, end int64) (string, error) {
-	text, err := sqldb.One(ctx, s.q, sqldb.Column[[]byte], `SELECT substr(text, CAST($3 AS INTEGER), CAST($4 AS INTEGER)) FROM document_versions
-		WHERE tenant = $1 AND id = $2`, tenant, version, start+1, end-start)
+	text, err := sqldb.One(ctx, s.q, sqldb.Column[[]byte], `SELECT substr(text, CAST($3 AS INTEGER), CAST($4 AS INTEGER))
+		FROM document_versions WHERE tenant = $1 AND id = $2`, tenant, version, start+1, end-start)
 	return string(text), err
 }
