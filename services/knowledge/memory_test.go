@@ -50,7 +50,7 @@ func newMemories(t *testing.T) memories {
 		}
 	})
 	svc, err := knowledge.New(knowledge.Config{}, knowledge.Deps{
-		DB: db, Policy: noPermissions{}, MeshKey: secret.New(strings.Repeat("k", 32)), Log: slog.New(slog.DiscardHandler),
+		DB: db, Policy: noPermissions{}, Engine: &engine{}, MeshKey: secret.New(strings.Repeat("k", 32)), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
