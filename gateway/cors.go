@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/windlass-dev/windlass/gateway/problem"
+	"github.com/windlass-dev/windlass/gateway/upload"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 )
@@ -23,7 +24,8 @@ func crossOrigin(origins []string) (*http.CrossOriginProtection, error) {
 
 // corsHeaders are the request headers that web pages may send to the API.
 const corsHeaders = "Authorization, Content-Encoding, Content-Type, Grpc-Timeout, Idempotency-Key, If-Match, " +
-	"If-None-Match, Last-Event-ID, Traceparent, Tracestate, X-Request-Id, " + providerdata.Header + ", " + providerdata.Alias
+	"If-None-Match, Last-Event-ID, Traceparent, Tracestate, X-Request-Id, " + providerdata.Header + ", " + providerdata.Alias + ", " +
+	upload.ResumeHeaders
 
 // serveCaller passes requests of callers to next, also from pages of the configured origins, which may send these headers. It answers CORS
 // preflights itself.
@@ -33,9 +35,10 @@ func (i *identity) serveCaller(w http.ResponseWriter, r *http.Request, peer auth
 		h := w.Header()
 		h.Add("Vary", "Origin")
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "ETag, Location, Mcp-Session-Id, Retry-After, X-Request-Id, "+problem.Challenge)
+		h.Set("Access-Control-Expose-Headers", "ETag, Location, Mcp-Session-Id, Retry-After, X-Request-Id, "+problem.Challenge+
+			", "+upload.ResumeHeaders)
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-			h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
+			h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PATCH, DELETE")
 			h.Set("Access-Control-Allow-Headers", headers)
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)

@@ -136,6 +136,10 @@ func (g *Gateway) fileHandlers() []fileHandler {
 		{http.MethodPost, "/v1/files", files.Create},
 		{http.MethodGet, "/v1/files/{file_id}/content", files.Content},
 		{http.MethodHead, "/v1/files/{file_id}/content", files.Content},
+		{http.MethodPost, "/v1/uploads", files.Begin()},
+		{http.MethodHead, "/v1/uploads/{upload_id}", files.Progress()},
+		{http.MethodPatch, "/v1/uploads/{upload_id}", files.Append()},
+		{http.MethodDelete, "/v1/uploads/{upload_id}", files.Abandon()},
 	}
 }
 

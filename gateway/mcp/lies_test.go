@@ -60,8 +60,14 @@ func (r *registry) ForwardRequest(_ context.Context, req *registryv1.ForwardRequ
 	return r.forward(req)
 }
 
-// serve returns a function that makes a request, in a session or outside, and returns the answer.
-func serve(t *testing.T, r *registry) func(path, body string) map[string]any {
+// services is a registry as it is served.
+type services interface {
+	registryv1.ToolServiceServer
+	registryv1.ServerServiceServer
+}
+
+// handler returns a handler of a registry.
+func handler(t *testing.T, r services) *mcp.Handler {
 	t.Helper()
 	l := bufconn.Listen(1 << 16)
 	s := grpc.NewServer()
@@ -79,6 +85,21 @@ func serve(t *testing.T, r *registry) func(path, body string) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h
+}
+
+// listen serves a registry over HTTP, and returns the URL.
+func listen(t *testing.T, r services) string {
+	t.Helper()
+	s := httptest.NewServer(handler(t, r))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// serve returns a function that makes a request, in a session or outside, and returns the answer.
+func serve(t *testing.T, r services) func(path, body string) map[string]any {
+	t.Helper()
+	h := handler(t, r)
 	return func(path, body string) map[string]any {
 		t.Helper()
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))

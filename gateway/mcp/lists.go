@@ -43,7 +43,7 @@ func (w *watches) watchLists(ctx context.Context, source string, want lists, res
 		w.watchListsOf(ctx, []string{source}, want, ready, changed)
 		return
 	}
-	have, ok := w.listing(ctx)
+	have, withSkills, ok := w.listing(ctx)
 	for ok {
 		watching, stop := context.WithCancel(ctx)
 		done := make(chan struct{})
@@ -54,7 +54,10 @@ func (w *watches) watchLists(ctx context.Context, source string, want lists, res
 			case <-resync:
 			case <-ctx.Done():
 			}
-			now, ok = w.listing(ctx)
+			had := withSkills
+			if now, withSkills, ok = w.listing(ctx); ok && want.resources && (had || withSkills) {
+				changed(lists{resources: true}) // what changed may be a skill
+			}
 		}
 		stop()
 		<-done
@@ -64,19 +67,20 @@ func (w *watches) watchLists(ctx context.Context, source string, want lists, res
 	}
 }
 
-// listing returns the sources whose resources or prompts the caller may use; false when ctx ended.
-func (w *watches) listing(ctx context.Context) ([]string, bool) {
+// listing returns the sources whose resources or prompts the caller may use, and whether there are skills; false when ctx ended.
+func (w *watches) listing(ctx context.Context) (names []string, withSkills, ok bool) {
 	for pauses := reconnects.Start(); ; {
 		found, err := w.servers.ListServers(ctx, &registryv1.ListServersRequest{})
 		if err == nil {
-			var names []string
 			for _, s := range found.GetServers() {
-				names = append(names, s.GetSource())
+				if withSkills = withSkills || s.GetSkills(); s.GetResources() || s.GetPrompts() {
+					names = append(names, s.GetSource())
+				}
 			}
-			return names[:min(len(names), maxListed)], true
+			return names[:min(len(names), maxListed)], withSkills, true
 		}
 		if pauses.Wait(ctx) != nil {
-			return nil, false
+			return nil, false, false
 		}
 	}
 }

@@ -34,6 +34,7 @@ const (
 // offers serves what MCP servers offer besides tools.
 type offers struct {
 	servers registryv1.ServerServiceClient
+	skills  skills
 	log     *slog.Logger
 }
 
@@ -64,10 +65,15 @@ func (o *offers) list(q *request) (any, *failure) {
 	}
 	if q.source != "" {
 		result, f := o.forward(q.ctx, q.source, q.method, map[string]any{"cursor": q.common.Cursor})
-		if f != nil && f.Code == mcp.METHOD_NOT_FOUND { // it has none
+		switch {
+		case f != nil && f.Code == mcp.METHOD_NOT_FOUND: // it has none
 			return map[string]any{kind.field: []any{}}, nil
-		}
-		if f != nil {
+		case f != nil && f.Code == mcp.INVALID_PARAMS: // it may be no server
+			if items, wrong := o.skills.list(q.ctx, kind, q.source); wrong == nil && items != nil {
+				return map[string]any{kind.field: items}, nil
+			}
+			return nil, f
+		case f != nil:
 			return nil, f
 		}
 		items, next := page(result, kind.field)
@@ -85,8 +91,11 @@ func (o *offers) list(q *request) (any, *failure) {
 	var g errgroup.Group
 	g.SetLimit(offersAtOnce)
 	for i, s := range servers.GetServers() {
-		if kind.may(s) {
+		switch {
+		case kind.may(s):
 			g.Go(func() error { found[i] = o.offersOf(q, kind, s.GetSource()); return nil })
+		case s.GetSkills() && kind.mark == uriMark:
+			g.Go(func() error { found[i] = o.skillsOf(q, kind, s.GetSource()); return nil })
 		}
 	}
 	_ = g.Wait() // a source that does not answer is left out
@@ -95,6 +104,17 @@ func (o *offers) list(q *request) (any, *failure) {
 		all = append(all, items...)
 	}
 	return map[string]any{kind.field: all}, nil
+}
+
+// skillsOf returns what the skills of one source are in a list.
+func (o *offers) skillsOf(q *request, kind offer, source string) []any {
+	ctx, cancel := context.WithTimeout(q.ctx, offersTimeout)
+	defer cancel()
+	items, f := o.skills.list(ctx, kind, source)
+	if f != nil {
+		o.log.DebugContext(ctx, "source left out of a list", "source", source, "method", q.method, "error", f.Message)
+	}
+	return items
 }
 
 // offersOf returns all that one source lists, renamed.
@@ -191,6 +211,17 @@ func noResource(uri string) *failure {
 }
 
 func (o *offers) readResource(q *request) (any, *failure) {
+	if file, ok := parseSkill(q.common.URI); ok && (q.source == "" || q.source == file.source) {
+		name, f := o.skills.find(q.ctx, file)
+		switch {
+		case f != nil:
+			return nil, f
+		case name != "":
+			return o.skills.read(q, name, file)
+		case q.source == "":
+			return nil, noResource(q.common.URI)
+		} // otherwise an MCP server that has such URIs itself
+	}
 	source, uri, ok := q.route(q.common.URI, uriMark)
 	if !ok {
 		return nil, noResource(q.common.URI)

@@ -76,9 +76,9 @@ func New(cfg Config, deps Deps) (*Handler, error) {
 	h := &Handler{
 		cfg:     cfg,
 		calls:   &calls{tools: tools, agents: orchestrator.New(deps.Sessions, cfg.URL), answerTimeout: cfg.AnswerTimeout, log: deps.Log},
-		offers:  &offers{servers: servers, log: deps.Log},
 		watches: &watches{tools: tools, servers: servers},
 	}
+	h.offers = &offers{servers: servers, skills: skills{h.calls}, log: deps.Log}
 	h.watches.stopping, h.stop = context.WithCancel(context.Background())
 	var err error
 	if h.calls.names, err = lru.New[originalName, string](namesKept); err != nil {

@@ -79,6 +79,7 @@ func build(streams bool) ([]byte, error) {
 		}
 	}
 	b.addPlain()
+	b.addAppend()
 	b.prune()
 	renamed := map[string]string{}
 	if !streams {

@@ -100,6 +100,8 @@ func (b *builder) operation(method string, op object) object {
 		documentForm(out)
 	case "readFile":
 		params = fileContent(out, params)
+	case "createUpload", "deleteUpload":
+		params = resumable(out, id, params)
 	}
 	if len(params) > 0 {
 		out["parameters"] = params

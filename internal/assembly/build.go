@@ -34,6 +34,7 @@ import (
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
 	"github.com/windlass-dev/windlass/services/registry/agents"
+	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/sessions"
 	"github.com/windlass-dev/windlass/services/sessions/dispatch"
 	"github.com/windlass-dev/windlass/workflows/temporal"
@@ -89,12 +90,13 @@ func (p *Process) buildInference() error {
 			Egress: p.egress, ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 			Getenv: p.opts.Getenv,
 		},
-		Authorizer: p.authorizer,
+		Authorizer: p.authorizer, Bus: p.bus,
 	})
 	if err != nil {
 		return err
 	}
 	svc.Register(p.server)
+	p.group.Add(background(Inference, svc.Run))
 	maps.Copy(p.ready, svc.Checks())
 	return nil
 }
@@ -133,6 +135,10 @@ func (p *Process) buildRegistry() error {
 	if err != nil {
 		return err
 	}
+	knowledgeConn, err := p.dial(Knowledge, nil) // as the principal of the call, too
+	if err != nil {
+		return err
+	}
 	svc, err := registry.New(p.cfg.Registry, registry.Deps{
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Bridge: mcpbridgev1.NewBridgeServiceClient(bridgeConn),
 		Egress: p.egress, Bus: p.bus, Artifacts: sessionsv1.NewArtifactServiceClient(sessionsConn),
@@ -143,6 +149,9 @@ func (p *Process) buildRegistry() error {
 		AgentCalls: agents.Client{
 			Agents: sessionsv1.NewAgentServiceClient(sessionsConn), Sessions: sessionsv1.NewSessionServiceClient(sessionsConn),
 			Turns: sessionsv1.NewTurnServiceClient(sessionsConn),
+		},
+		Knowledge: builtin.Knowledge{
+			Search: knowledgev1.NewSearchServiceClient(knowledgeConn), Documents: knowledgev1.NewDocumentServiceClient(knowledgeConn),
 		},
 	})
 	if err != nil {

@@ -91,19 +91,20 @@ func callers() map[string][]string {
 		"windlass.registry.v1.EventLogService":      {Sessions},
 		"windlass.policyevents.v1.EventLogService":  {Sessions},
 		"windlass.execution.v1.ExecutionService":    {Worker, Policy},
-		"windlass.knowledge.v1.IngestionService":    {Worker},
 		"windlass.knowledge.v1.SearchService":       {Gateway, Registry},
+		"windlass.knowledge.v1.IngestionService":    {Worker},
 		"windlass.sessions.v1.AgentService":         {Gateway, Registry},
 		"windlass.sessions.v1.SessionService":       {Gateway, Registry},
 		"windlass.sessions.v1.ArtifactService":      {Gateway, Registry},
 		"windlass.sessions.v1.FileService":          {Gateway},
 		"windlass.health.v1.HealthService":          {Gateway},
 		"windlass.sessions.v1.TurnService":          {Gateway, Registry},
+		"windlass.knowledge.v1.DocumentService":     {Gateway, Registry},
 	}
 	for _, service := range []string{
 		"registry.v1.ServerService", "registry.v1.ToolCacheService", "registry.v1.ToolAnalyticsService", "sessions.v1.ApprovalService",
 		"sessions.v1.BudgetService", "sessions.v1.EventService", "sessions.v1.ScheduleService", "sessions.v1.SessionAnalyticsService",
-		"sessions.v1.WebhookService", "knowledge.v1.BankService", "knowledge.v1.DocumentService",
+		"sessions.v1.WebhookService", "knowledge.v1.BankService",
 	} {
 		out["windlass."+service] = []string{Gateway}
 	}

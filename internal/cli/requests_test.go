@@ -213,6 +213,10 @@ func TestRequests(t *testing.T) {
 		{args: "analytics recent --limit 5", want: []string{`ListRecentExecutionsRequest {"limit":5}`}},
 		{args: "analytics sessions", want: []string{`GetSessionAnalyticsRequest {}`}},
 
+		{args: "model health", want: []string{`ListModelHealthRequest {"page_size":100}`}},
+		{args: "model health reset a/b", want: []string{`ResetModelHealthRequest {"name":"a/b"}`}},
+		{args: "model try a/b --check text", want: []string{`TryModelRequest {"checks":["text"],"model":"a/b"}`}},
+
 		{args: "secret set s --description d", stdin: "hidden\n", want: []string{
 			`UpdateSecretRequest {"description":"d","name":"s","value":"hidden"}`,
 		}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -114,6 +115,39 @@ func (k *Bucket) Start(key string, data []byte) (wait func(context.Context) (uin
 			return 0, fmt.Errorf("put %s: %w", key, classify(ctx.Err()))
 		}
 	}
+}
+
+// Replace sets the value of a key if its revision is still the given one, where 0 means that the key has no value. It reports whether it
+// did; of several processes that replace the same revision, one does. Errors: ErrUnavailable; the value may be set all the same.
+func (k *Bucket) Replace(ctx context.Context, key string, data []byte, revision uint64) (bool, error) {
+	k.keys.add(key)
+	m := nats.NewMsg(k.prefix + key)
+	m.Data = data
+	if k.bus.signer != nil {
+		m = k.bus.signer.sign(m.Subject, data)
+	}
+	_, err := k.bus.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithRetryAttempts(0))
+	if refused, ok := errors.AsType[*jetstream.APIError](err); ok && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("replace %s: %w", key, classify(err))
+	}
+	return true, nil
+}
+
+// Keys returns the keys that match a pattern with * and >, in no order. It is meant for patterns that few keys match. Errors:
+// ErrUnavailable.
+func (k *Bucket) Keys(ctx context.Context, pattern string) ([]string, error) {
+	info, err := k.stream.Info(ctx, jetstream.WithSubjectFilter(k.prefix+pattern))
+	if err != nil {
+		return nil, fmt.Errorf("keys %s: %w", pattern, classify(err))
+	}
+	var out []string
+	for subject := range info.State.Subjects {
+		out = append(out, strings.TrimPrefix(subject, k.prefix))
+	}
+	return out, nil
 }
 
 // Delete removes all keys that match a pattern with * and >. Errors: ErrUnavailable.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -69,6 +70,32 @@ func TestBucket(t *testing.T) {
 	}
 	if got := get(t, k, "a.b") + get(t, k, "a.c") + get(t, k, "x.b"); got != "x.b" {
 		t.Errorf("after Delete: %q", got)
+	}
+}
+
+// TestReplace: of those who replace a revision, one does.
+func TestReplace(t *testing.T) {
+	k := bucket(t, embedded(t), 1<<20)
+	replace := func(data string, revision uint64) bool {
+		t.Helper()
+		ok, err := k.Replace(t.Context(), "a.b", []byte(data), revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	if !replace("1", 0) || replace("2", 0) {
+		t.Error("a key without a value gets one once")
+	}
+	v, _, err := k.Get(t.Context(), "a.b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !replace("3", v.Revision) || replace("4", v.Revision) || get(t, k, "a.b") != "3" {
+		t.Error("a revision is replaced once")
+	}
+	if keys, err := k.Keys(t.Context(), "a.*"); err != nil || !slices.Equal(keys, []string{"a.b"}) {
+		t.Errorf("keys %q, %v", keys, err)
 	}
 }
 
@@ -153,8 +180,11 @@ func TestBucketAway(t *testing.T) {
 	_, putErr := k.Put(t.Context(), "a", nil)
 	_, _, sizeErr := k.Size(t.Context())
 	_, countErr := k.Count(t.Context(), "*")
+	_, keysErr := k.Keys(t.Context(), "*")
+	_, replaceErr := k.Replace(t.Context(), "a", nil, 0)
 	for what, err := range map[string]error{
-		"Get": getErr, "Put": putErr, "Size": sizeErr, "Count": countErr, "Delete": k.Delete(t.Context(), ">"),
+		"Get": getErr, "Put": putErr, "Size": sizeErr, "Count": countErr, "Keys": keysErr, "Replace": replaceErr,
+		"Delete": k.Delete(t.Context(), ">"),
 	} {
 		if !errors.Is(err, bus.ErrClosed) && !errors.Is(err, bus.ErrUnavailable) {
 			t.Errorf("%s: %v", what, err)

@@ -38,12 +38,12 @@ const (
 	Execution = "exe"
 	// Artifact is the prefix of an artifact's id.
 	Artifact = "art"
-	// File is the prefix of an uploaded file's id.
-	File = "fil"
 	// Document is the prefix of a document's id.
 	Document = "doc"
 	// Version is the prefix of the id of a document's version.
 	Version = "ver"
+	// File is the prefix of an uploaded file's id, and Upload that of a file that arrives in parts.
+	File, Upload = "fil", "upl"
 	// Approval is the prefix of an approval's id.
 	Approval = "apr"
 	// Lease is the prefix of a lease holder's id.

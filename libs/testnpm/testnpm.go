@@ -115,6 +115,17 @@ func Browser(t testing.TB) (node, chromium, dir string) {
 	return "", "", ""
 }
 
+// tus is the version of the client of the tus protocol.
+const tus = "4.3.1"
+
+// Tus returns node and a folder with tus-js-client in its node_modules, and installs it once per user.
+func Tus(t testing.TB) (node, dir string) {
+	t.Helper()
+	node, dir, err := packages(t.Context(), "tus-"+tus, "tus-js-client@"+tus)
+	orSkip(t, err)
+	return node, dir
+}
+
 func orSkip(t testing.TB, err error) {
 	t.Helper()
 	switch {

@@ -37,13 +37,12 @@ func NewGate(limit int) *Gate {
 }
 
 // Receive waits until an upload of the caller is admitted, and returns its bytes. done must be called when they are no longer used. large
-// is the error about an upload of more than limit bytes, and empty about one without any. What next waits for ends with ctx, which the end
-// of the call ends.
+// is the error about an upload of more than limit bytes, and empty about one without any. The bounds are those of Admit.
 func (g *Gate) Receive(ctx context.Context, next Next, limit int64, large, empty error) (data []byte, done func(), err error) {
-	if done, err = g.begin(ctx); err != nil {
+	if next, done, err = g.Admit(ctx, next); err != nil {
 		return nil, nil, err
 	}
-	if data, err = receive(inTime(ctx, next), limit, large); err == nil && len(data) == 0 {
+	if data, err = receive(next, limit, large); err == nil && len(data) == 0 {
 		err = empty
 	}
 	if err != nil {
@@ -51,6 +50,15 @@ func (g *Gate) Receive(ctx context.Context, next Next, limit int64, large, empty
 		return nil, nil, err
 	}
 	return data, done, nil
+}
+
+// Admit waits until an upload of the caller is admitted, and returns next with bounds on its time. done must be called when the upload is
+// over. What next waits for ends with ctx, which the end of the call ends.
+func (g *Gate) Admit(ctx context.Context, next Next) (bounded Next, done func(), err error) {
+	if done, err = g.begin(ctx); err != nil {
+		return nil, nil, err
+	}
+	return inTime(ctx, next), done, nil
 }
 
 // begin admits an upload of the caller, and waits until the process takes it. The returned function ends it.

@@ -9,11 +9,13 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/services/inference/api"
 	"github.com/windlass-dev/windlass/services/inference/attempt"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/health"
+	"github.com/windlass-dev/windlass/services/inference/health/share"
 	"github.com/windlass-dev/windlass/services/inference/modelcall"
 	"github.com/windlass-dev/windlass/services/inference/route"
 )
@@ -23,10 +25,15 @@ type Deps struct {
 	catalog.Deps
 	// Authorizer decides whether principals may use models; nil allows all.
 	Authorizer route.Authorizer
+	// Bus shares the health of models and keys with other replicas; nil keeps it in this process.
+	Bus *bus.Bus
 }
 
 // Service serves windlass.inference.v1. It is safe for concurrent use.
-type Service struct{ deps api.Deps }
+type Service struct {
+	deps  api.Deps
+	share *share.Share // nil without a bus
+}
 
 // New validates configuration and dependencies and detects providers; ctx bounds the detection.
 func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
@@ -44,14 +51,31 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
-	table := health.New(time.Now, nil)
+	s := &Service{}
+	var shared health.Share
+	if deps.Bus != nil {
+		s.share = share.New(deps.Bus, deps.Log)
+		shared = s.share
+	}
+	table := health.New(time.Now, shared)
 	policy := route.Policy{Authorizer: deps.Authorizer}
 	routes, err := route.NewResolver(cfg.Routes, models, policy)
 	if err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
 	deps.Log.InfoContext(ctx, "models ready", "default_model", models.DefaultModel(), "providers", models.Names())
-	return &Service{api.Deps{Models: models, Calls: calls, Attempts: attempt.New(calls, models, policy, table), Routes: routes}}, nil
+	s.deps = api.Deps{
+		Models: models, Calls: calls, Attempts: attempt.New(calls, models, policy, table), Routes: routes, Health: table, Policy: policy,
+	}
+	return s, nil
+}
+
+// Run shares the health of models and keys with other replicas until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	if s.share == nil {
+		return nil
+	}
+	return s.share.Run(ctx, s.deps.Health)
 }
 
 // Register adds the service to a server.

@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/config"
@@ -27,6 +28,7 @@ type Config struct {
 	MaxResultBytes  int            `yaml:"max_result_bytes" default:"8388608" doc:"Maximum size of a tool's whole result, in bytes; a larger one becomes an error for the model."`
 	Cache           CacheConfig    `yaml:"cache" doc:"Cache of the results of READ tools."`
 	OpenAPI         OpenAPIConfig  `yaml:"openapi" doc:"Limits of OpenAPI documents."`
+	Skills          SkillsConfig   `yaml:"skills" doc:"Sources of kind skills."`
 	EnvAllow        []string       `yaml:"env_allow" default:"WINDLASS_TOOL_*" doc:"Names, with * as in file names, of the environment variables that headers and auth of APIs may refer to as ${env:NAME}."`
 	LeaseTTL        time.Duration  `yaml:"lease_ttl" default:"5s" doc:"Time without a heartbeat of its replica after which a call counts as orphaned."`
 	DrainTimeout    time.Duration  `yaml:"drain_timeout" default:"10s" doc:"Time that running tool calls get to finish when the registry stops."`
@@ -37,6 +39,21 @@ type Config struct {
 type OpenAPIConfig struct {
 	MaxBytes      int `yaml:"max_bytes" default:"16777216" doc:"Largest document in bytes."`
 	MaxOperations int `yaml:"max_operations" default:"2000" doc:"Maximum number of operations of one document that become tools."`
+}
+
+// SkillsConfig configures sources of kind skills.
+type SkillsConfig struct {
+	Dirs []string `yaml:"dirs" doc:"Absolute paths of folders of the registry's machine: sources may have their skills in these and in folders below them, in all tenants. Empty: no source may name a folder."`
+}
+
+// check rejects folders that depend on where the process was started.
+func (c SkillsConfig) check() error {
+	for _, dir := range c.Dirs {
+		if !filepath.IsAbs(dir) {
+			return fmt.Errorf("registry: skills.dirs: %q is no absolute path", dir)
+		}
+	}
+	return nil
 }
 
 // check rejects a configuration that makes no sense.
@@ -51,5 +68,5 @@ func (c Config) check() error {
 		return fmt.Errorf("registry: env_allow %w", err)
 	}
 	_, err := c.static()
-	return errors.Join(err, eventlog.CheckRetention(c.EventRetention))
+	return errors.Join(err, c.Skills.check(), eventlog.CheckRetention(c.EventRetention))
 }

@@ -62,6 +62,9 @@ func crash(t *testing.T, w *world, tool, text, state string, sends int, isUnreso
 	}
 	// The row of a read may follow its answer, and then says nothing of what the other registry sent.
 	follows := tool == "notes__read"
+	if follows {
+		testpoll.Until(w.t, "the read is recorded", func() bool { return enum.Name(alive.row("k").GetState()) == state })
+	}
 	if got := alive.row("k"); enum.Name(got.GetState()) != state || int(got.GetAttempts()) != sends && !follows {
 		t.Errorf("row %v", got)
 	}

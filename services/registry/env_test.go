@@ -25,6 +25,7 @@ import (
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry"
+	"github.com/windlass-dev/windlass/services/registry/builtin"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
 )
@@ -44,6 +45,7 @@ type world struct {
 	bridgeClient mcpbridgev1.BridgeServiceClient
 	policyClient policyv1.PolicyServiceClient
 	artifacts    *artifacts
+	knowledge    *knowledge // nil: there are no documents
 	sessions     *sessions
 	agents       *agentsFake
 	egress       *egress.Egress
@@ -149,9 +151,13 @@ func (w *world) asleepOn(db *sqldb.DB, cfg registry.Config) *replica {
 	if w.grants != nil {
 		grants = w.grants
 	}
+	var documents builtin.Knowledge
+	if w.knowledge != nil {
+		documents = builtin.Knowledge{Search: w.knowledge, Documents: w.knowledge}
+	}
 	s, err := registry.New(cfg, registry.Deps{
-		Grants: grants,
-		DB:     db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Bus: w.bus, Artifacts: w.artifacts,
+		Grants: grants, Knowledge: documents,
+		DB: db, Policy: w.policyClient, Bridge: w.bridgeClient, Egress: w.egress, Bus: w.bus, Artifacts: w.artifacts,
 		Sessions: w.sessions, Agents: w.sessions, ProviderData: testSealer(w.t), Results: resultSealer(w.t), AgentCalls: w.agents.client(),
 		Log: slog.New(slog.DiscardHandler),
 	})

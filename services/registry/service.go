@@ -71,6 +71,9 @@ type Deps struct {
 	AgentCalls agents.Client
 	// Artifacts is used by one of the mesh's own tools, for the principal in the call's context.
 	Artifacts builtin.Artifacts
+	// Knowledge has the documents that the mesh's own tools read, for the principal in the call's context. The zero value, which is allowed,
+	// has no documents and none of those tools.
+	Knowledge builtin.Knowledge
 	// Sessions and Agents are read for the principals of calls.
 	Sessions origin.Sessions
 	Agents   origin.Agents
@@ -160,7 +163,10 @@ func openKinds(cfg Config, st store.Store, deps Deps) kinds.Deps {
 			Timeout: cfg.DiscoverTimeout,
 		}, deps.Egress),
 	}
-	return kinds.Deps{Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls, Builtin: builtin.New(deps.DB.Now, deps.Artifacts)}
+	return kinds.Deps{
+		Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls, Builtin: builtin.New(deps.DB.Now, deps.Artifacts, deps.Knowledge),
+		SkillDirs: cfg.Skills.Dirs,
+	}
 }
 
 // openLog returns the log of domain events.

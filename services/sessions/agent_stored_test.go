@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
@@ -20,7 +21,7 @@ const earlierAgent = `{
 		"maxChildren": 8, "maxDepth": 9},
 	"temperature": 0, "maxOutputTokens": 10, "onUnknownOutcome": "park", "labels": {"team": "red"}, "revision": 1,
 	"createTime": "2026-01-02T03:04:05Z", "updateTime": "2026-01-02T03:04:06Z", "approvals": [{"name": "rule", "quorum": 2}],
-	"paramsSchema": {"type": "object"}, "shields": ["pii"], "agents": ["helper"], "maxContextTokens": 4000, "degrade": "fail",
+	"paramsSchema": {"type": "object"}, "shields": ["pii"], "agents": ["helper"], "maxContextTokens": 4000, "degrade": "fail", "banks": ["handbook"],
 	"fallbacks": ["b/c"], "generation": {"toolChoice": "none", "stop": ["END"]}, "outputSchema": {"type": "object"},
 	"instructionRules": [{"roles": ["admin"], "claim": "org.plan", "values": ["pro"], "instructions": "more", "mode": "replace"}],
 	"executor": {"kind": "process", "command": ["agent"], "env": {"A": "b"}, "dir": "/d", "url": "http://x/", "headers": {"H": "v"}, "timeoutSeconds": 30}
@@ -68,5 +69,19 @@ func allSet(t *testing.T, m protoreflect.Message) {
 		if !m.Has(fields.Get(i)) {
 			t.Errorf("%s is not set", fields.Get(i).FullName())
 		}
+	}
+}
+
+// TestOnlyAgentsThatCallToolsHaveBanks: nothing would search them.
+func TestOnlyAgentsThatCallToolsHaveBanks(t *testing.T) {
+	k := newKit(t, options{})
+	agent := &sessionsv1.Agent{Id: "desk", Banks: []string{"handbook"}, Strategy: turnv1.Strategy_STRATEGY_DIRECT}
+	_, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: agent})
+	wantFault(t, err, "invalid_argument", "agent.banks")
+	agent.Strategy = turnv1.Strategy_STRATEGY_UNSPECIFIED
+	made, err := k.agents.CreateAgent(t.Context(), &sessionsv1.CreateAgentRequest{Agent: agent})
+	must(t, err)
+	if len(made.GetBanks()) != 1 || made.GetBanks()[0] != "handbook" {
+		t.Errorf("created %v", made)
 	}
 }

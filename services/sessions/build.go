@@ -47,7 +47,6 @@ type parts struct {
 	sessions      *session.Service
 	reruns        *rerun.Service
 	budgets       *budget.Service
-	files         *file.Service
 	keys          idempotency.Keys
 }
 

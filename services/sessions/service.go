@@ -27,6 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/child"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/eventfeed"
+	"github.com/windlass-dev/windlass/services/sessions/file"
 	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
@@ -98,6 +99,7 @@ type Service struct {
 	children  *child.Service
 	schedules *schedule.Service
 	webhooks  *webhook.Service
+	files     *file.Service
 	eraser    *erase.Eraser
 	grants    *grant.Service
 	events    *eventlog.Log

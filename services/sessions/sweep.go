@@ -55,6 +55,9 @@ func (s *Service) forget(ctx context.Context) {
 		if err := s.store.ForgetOnce(ctx, s.store.Now()); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "expired idempotency keys cannot be removed", "error", err)
 		}
+		if err := s.files.ForgetUploads(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "expired uploads cannot be deleted", "error", err)
+		}
 		if err := s.webhooks.Maintain(ctx); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "maintenance of webhooks failed", "error", err)
 		}

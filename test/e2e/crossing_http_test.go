@@ -192,12 +192,15 @@ func routesOf(t *testing.T) map[string][]rest.Route {
 	harness.Must(t, err)
 	const watchTurn, watchEvents = "/windlass.sessions.v1.TurnService/WatchTurn", "/windlass.sessions.v1.EventService/WatchEvents"
 	const upload, content = "/windlass.sessions.v1.FileService/UploadFile", "/windlass.sessions.v1.FileService/ReadFile"
+	const begin, abandon = "/windlass.sessions.v1.FileService/CreateUpload", "/windlass.sessions.v1.FileService/DeleteUpload"
 	all = append(all,
 		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/turns/{turn_id}/events"}, RPC: watchTurn},
 		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/sessions/{session_id}/events"}, RPC: watchTurn},
 		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/events:watch"}, RPC: watchEvents},
 		rest.Route{Binding: httprule.Binding{Method: "POST", Pattern: "/v1/files"}, RPC: upload},
-		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/files/{file_id}/content"}, RPC: content})
+		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/files/{file_id}/content"}, RPC: content},
+		rest.Route{Binding: httprule.Binding{Method: "POST", Pattern: "/v1/uploads"}, RPC: begin},
+		rest.Route{Binding: httprule.Binding{Method: "DELETE", Pattern: "/v1/uploads/{upload_id}"}, RPC: abandon})
 	byName := map[string][]rest.Route{}
 	for _, r := range all {
 		name := r.RPC[strings.LastIndex(r.RPC, ".")+1:]

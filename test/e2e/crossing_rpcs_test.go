@@ -52,6 +52,7 @@ const (
 	ofFile     = `{"file_id":"{file}"}`
 	ofBank     = `{"bank_id":"{bank}"}`
 	ofDocument = `{"bank_id":"{bank}","document_id":"{document}"}`
+	ofUpload   = `{"upload_id":"{upload}"}`
 	ofCall     = `{"turn_id":"{turn}","message_id":"msg_1","call_id":"call_1"}`
 	ofStep     = `{"turn_id":"{waiting}","step":"infer-1","fence":1,`
 	anAcme     = `"principal":{"tenant":"acme","subject":"dev:carol","kind":"PRINCIPAL_KIND_USER","roles":["admin"]}`
@@ -96,6 +97,10 @@ var reaches = map[string]reach{
 	"FileService.GetFile":           ofOwner(ofFile),
 	"FileService.ReadFile":          ofOwner(ofFile),
 	"FileService.DeleteFile":        ofOwner(ofFile),
+	"FileService.CreateUpload":      not(creates),
+	"FileService.AppendUpload":      ofOwner(`{"position":` + ofUpload + `}`),
+	"FileService.GetUpload":         ofOwner(ofUpload),
+	"FileService.DeleteUpload":      ofOwner(ofUpload),
 
 	"BankService.CreateBank": not(creates), "BankService.ListBanks": empty(`{}`),
 	"BankService.GetBank": missing(ofBank), "BankService.DeleteBank": missing(ofBank),
@@ -245,7 +250,10 @@ var reaches = map[string]reach{
 
 	"InferenceService.Generate": not(noObject), "InferenceService.Moderate": not(noObject),
 	"InferenceService.ListModels": not(ofMesh), "InferenceService.ResolveModel": not(ofMesh),
-	"InferenceService.ResolveChain": not(ofMesh), "InferenceService.ListRoutes": not(ofMesh),
+	"InferenceService.Embed": not(noObject), "InferenceService.Rerank": not(noObject), "InferenceService.CountTokens": not(noObject),
+	"InferenceService.TryModel": not(noObject), "InferenceService.ListModelHealth": not(ofMesh),
+	"InferenceService.ResetModelHealth": not(ofMesh),
+	"InferenceService.ResolveChain":     not(ofMesh), "InferenceService.ListRoutes": not(ofMesh),
 	"HealthService.GetHealth": not(ofMesh),
 	"BridgeService.CallTool":  not(ofSources), "BridgeService.Discover": not(ofSources), "BridgeService.Forward": not(ofSources),
 	"BridgeService.Watch": not(ofSources), "BridgeService.WatchResources": not(ofSources), "BridgeService.Release": not(ofSources),

@@ -123,6 +123,7 @@ func (x *crossing) objects() map[string]string {
 		"key": "trn/" + turn, "subject": "dev:s13-nobody", "quota": "user:dev:s13-nobody",
 		"bank": "s13bank", "document": made("/v1/banks/s13bank/documents", harness.JSON{"name": canary + ".md", "text": canary}),
 		"file":    uploaded(x.t, c, canary+".txt", []byte(canary)).Str("id"),
+		"upload":  c.Must("POST", "/v1/uploads", nil, "Upload-Length", "5").Str("id"),
 		"budget":  made("/v1/budgets", harness.JSON{"scope": "agent", "target": "s13agent", "period": "day", "max_tokens": "100000"}),
 		"webhook": made("/v1/webhooks", harness.JSON{"url": "http://127.0.0.1:1/" + canary, "events": []string{"turn.completed"}}),
 	}

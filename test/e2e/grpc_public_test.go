@@ -40,6 +40,8 @@ var notREST = []string{
 	"windlass.registry.v1.ServerService.WatchResources",
 	"windlass.knowledge.v1.DocumentService.UploadDocument",                                     // a form, see gateway/upload
 	"windlass.sessions.v1.FileService.UploadFile", "windlass.sessions.v1.FileService.ReadFile", // a form and bytes, see gateway/upload
+	"windlass.sessions.v1.FileService.CreateUpload", "windlass.sessions.v1.FileService.AppendUpload", // and the tus protocol
+	"windlass.sessions.v1.FileService.DeleteUpload",
 }
 
 // everyMethod calls f with all RPCs that the mesh serves.

@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// stored adds a document to a bank with a form.
-func stored(t *testing.T, c *harness.Client, bank, name, text string, fields ...[2]string) harness.JSON {
+// putDocument adds a document to a bank with a form.
+func putDocument(t *testing.T, c *harness.Client, bank, name, text string, fields ...[2]string) harness.JSON {
 	t.Helper()
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
@@ -49,11 +49,11 @@ func TestKnowledgeOverREST(t *testing.T) {
 	if got := c.Must("GET", path, nil); got["name"] != "a.md" || got["size"] != "5" || got["media_type"] != "text/markdown" {
 		t.Errorf("read %v", got)
 	}
-	form := stored(t, c, "handbook", "b.md", "# Two", [2]string{"labels", "staff"}, [2]string{"attributes", "year=2026"})
+	form := putDocument(t, c, "handbook", "b.md", "# Two", [2]string{"labels", "staff"}, [2]string{"attributes", "year=2026"})
 	if labels, _ := form["labels"].([]any); form["state"] != "queued" || len(labels) != 1 || labels[0] != "staff" {
 		t.Errorf("the document of the form is %v", form)
 	}
-	again := stored(t, c, "handbook", "b.md", "# Two", [2]string{"labels", "staff"}, [2]string{"attributes", "year=2026"})
+	again := putDocument(t, c, "handbook", "b.md", "# Two", [2]string{"labels", "staff"}, [2]string{"attributes", "year=2026"})
 	if again.Str("id") != form.Str("id") || again.Str("latest_version") != form.Str("latest_version") {
 		t.Errorf("the same content makes %v", again)
 	}

@@ -74,7 +74,7 @@ func commands(r *command.Runner) []*cobra.Command {
 	explaining.Flags().String("session", "", "session of the turn")
 	explaining.Flags().StringArray("modality", nil, "modality of the input: text, image, audio, video or file; may be repeated")
 	explaining.Flags().Int64("size", 0, "estimated tokens of the conversation")
-	return []*cobra.Command{prices, explaining, {
+	return []*cobra.Command{prices, explaining, healthCommand(r), tryCommand(r), {
 		Use: "routes", Short: "List the routes, which choose the models of turns", Args: cobra.NoArgs,
 		RunE: r.Run(func(c *command.Call) error {
 			return routes().ListAt(c, &inferencev1.ListRoutesRequest{}, nil, command.DefaultLimit)

@@ -19,6 +19,11 @@ var answers = clitest.Answers{
 		`{"model":"c/d"}]}],"next_page_token":""}`},
 	"POST /v1/models:explain": {Body: `{"targets":[{"model":"a/b","reason":"the agent's model"}],` +
 		`"skipped":[{"model":"c/d","reason":"no provider has it"}]}`},
+	"GET /v1/model-health?page_size=100": {Body: `{"entries":[{"name":"a/second","kind":"key","status":"cooling",` +
+		`"until":"2026-01-15T09:30:00Z","failures":2,"reason":"a limits the rate of calls"}],"next_page_token":""}`},
+	"POST /v1/model-health:reset": {Body: `{}`},
+	"POST /v1/models:try": {Body: `{"model":"a/b","checks":[{"name":"text","outcome":"honoured","reason":"it answered ready",` +
+		`"duration_ms":1234}]}`},
 }
 
 func TestCommands(t *testing.T) {
@@ -29,6 +34,15 @@ func TestCommands(t *testing.T) {
 		{
 			Args: "model explain support --modality image --size 60", Sent: `POST /v1/models:explain {"agent_id":"support","modalities":["image"],"size":"60"}`,
 			Out: "ORDER  MODEL  REASON\n1      a/b    the agent's model\n-      c/d    no provider has it\n",
+		},
+		{
+			Args: "model health", Out: "NAME      KIND  STATUS   UNTIL                 FAILURES  REASON\n" +
+				"a/second  key   cooling  2026-01-15T09:30:00Z  2         a limits the rate of calls\n",
+		},
+		{Args: "model health reset a/second", Sent: `POST /v1/model-health:reset {"name":"a/second"}`, Out: "a/second is called again\n"},
+		{
+			Args: "model try a/b --check text", Sent: `POST /v1/models:try {"checks":["text"],"model":"a/b"}`,
+			Out: "CHECK  OUTCOME   TIME  REASON\ntext   honoured  1.2s  it answered ready\n",
 		},
 	})
 }

@@ -53,6 +53,7 @@ func Conversation(w io.Writer, items []json.RawMessage) error {
 		if text := Parts(m.GetContent()); text != "" {
 			lines = append(lines, text)
 		}
+		lines = append(lines, Sources(m.GetContent())...)
 		for _, call := range m.GetToolCalls() {
 			lines = append(lines, "calls "+call.GetTool()+" "+call.GetArgumentsJson())
 		}

@@ -92,6 +92,12 @@ func (v *View) message(m *turnv1.Message) {
 	v.write(output.Text(rest))
 	v.fresh()
 	v.text = ""
+	if sources := Sources(m.GetContent()); len(sources) > 0 {
+		v.print("Sources:")
+		for _, line := range sources {
+			v.print("  " + output.Line(line))
+		}
+	}
 }
 
 // warn shows what a model was not offered, once.

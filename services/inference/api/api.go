@@ -12,6 +12,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/attempt"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
+	"github.com/windlass-dev/windlass/services/inference/health"
 	"github.com/windlass-dev/windlass/services/inference/modelcall"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/services/inference/route"
@@ -30,6 +31,8 @@ type Deps struct {
 	Calls    *modelcall.Caller
 	Attempts *attempt.Caller
 	Routes   *route.Resolver
+	Health   *health.Table
+	Policy   route.Policy
 }
 
 // Register adds the service to a server.

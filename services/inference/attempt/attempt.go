@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/secret"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -93,11 +94,42 @@ func (c *Caller) Generate(ctx context.Context, call Call, to Receiver) error {
 	}
 }
 
+// Ask makes a call that is not a conversation, with the key that it is given; a zero key is the provider's own.
+type Ask func(ctx context.Context, m catalog.Model, key secret.Value) (modelcall.Report, error)
+
+// Do makes a call of call's targets as Generate does, with ask in place of the conversation, and returns the attempts, of which the last
+// one succeeded if there is no error. Of the request, only the turn counts.
+func (c *Caller) Do(ctx context.Context, call Call, ask Ask) ([]*turnv1.ModelAttempt, error) {
+	r := &run{caller: c, Call: call, to: discard{}, ask: ask}
+	for {
+		target := r.pick(ctx)
+		if target == nil {
+			return r.made, r.failure()
+		}
+		if done, err := r.attempt(ctx, target); done {
+			return r.made, err
+		}
+	}
+}
+
+// discard is the receiver of a call that is not a conversation.
+type discard struct{}
+
+// Piece implements Receiver.
+func (discard) Piece(provider.Delta) error { return nil }
+
+// Attempt implements Receiver.
+func (discard) Attempt(*turnv1.ModelAttempt) error { return nil }
+
+// Finish implements Receiver.
+func (discard) Finish(*modelcall.Answer, *turnv1.ModelAttempt) error { return nil }
+
 // run is a call under way.
 type run struct {
 	Call
 	caller *Caller
 	to     Receiver
+	ask    Ask                    // makes the call; nil for a conversation
 	made   []*turnv1.ModelAttempt // all so far
 	floor  int                    // number of attempts of the targets that are tried now
 	failed []error                // of the attempts of this run
@@ -173,7 +205,14 @@ func (r *run) attempt(ctx context.Context, target *picked) (done bool, err error
 	o := &observed{run: r, attempt: a, began: began}
 	req := r.Request
 	req.APIKey = target.key.Value
-	report, err := r.caller.calls.Generate(ctx, target.Model, req, o)
+	var report modelcall.Report
+	if r.ask == nil {
+		report, err = r.caller.calls.Generate(ctx, target.Model, req, o)
+	} else if report, err = r.ask(ctx, target.Model, req.APIKey); err == nil {
+		o.rest = report.Rest
+		a.Class, a.DurationMs, a.Usage = answered, millis(time.Since(began)), usage(report.Usage)
+		r.made = append(r.made, a)
+	}
 	if err == nil {
 		r.worked(target, o.rest)
 		return true, nil

@@ -66,12 +66,25 @@ const (
 	maxSubjects = 10_000
 )
 
-// Share tells other replicas, and knows what they told. Errors are its own matter: what is not shared is known in this process only.
+// Share connects a table with those of other replicas. Errors are its own matter: what is not shared is known in this process only.
 type Share interface {
 	// Tell publishes a state.
 	Tell(State)
-	// Ask returns the state that replicas know of a subject that is new in this process; false if they know none.
-	Ask(Subject) (State, bool)
+	// Claim asks for the one call after cooling of a subject in a state, over all replicas, whose outcome is waited for until a time. If it is
+	// not given, the time is when the claim of another replica ends, and the state is a newer one if there is one.
+	Claim(State, time.Time) Claim
+	// Release ends a claim whose call says nothing about the subject.
+	Release(State)
+}
+
+// Claim is the answer to a claim of the one call after cooling.
+type Claim struct {
+	// Given: the call may be made.
+	Given bool
+	// Until is when the claim of another replica ends, zero if there is none.
+	Until time.Time
+	// Newer is a newer state of the subject, nil if there is none.
+	Newer *State
 }
 
 // Table keeps states. It is safe for concurrent use.
@@ -95,27 +108,57 @@ func New(now func() time.Time, share Share) *Table {
 }
 
 // Admit reports whether a subject may be called; if not, from when on (zero = unknown). To a subject that has cooled down, one caller at a
-// time is admitted: the time says until when its outcome is waited for, and it calls Failed, Refused, Worked or Release afterwards.
+// time is admitted, over all replicas: the time says until when its outcome is waited for, and it calls Failed, Refused, Worked or Release
+// afterwards.
 func (t *Table) Admit(s Subject) (ok bool, from time.Time) {
-	t.learn(s)
+	ok, from, trial := t.admit(s)
+	if !trial || t.share == nil {
+		return ok, from
+	}
+	given := t.share.Claim(t.State(s), from)
+	if given.Given {
+		return true, from
+	}
+	if given.Newer != nil {
+		t.Told(*given.Newer)
+		ok, from, trial = t.admit(s)
+		if !trial {
+			return ok, from
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.entry(s); given.Until.IsZero() {
+		e.trial = t.now().Add(claimPause)
+	} else {
+		e.trial = given.Until
+	}
+	return false, t.entry(s).trial
+}
+
+// claimPause is how long a claim is not repeated that was refused without a time.
+const claimPause = time.Second
+
+// admit is Admit within this process. A trial is the one call after cooling.
+func (t *Table) admit(s Subject) (ok bool, from time.Time, trial bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, now := t.entry(s), t.now()
 	switch e.Status {
 	case Dead, Cooling:
 		if e.Status == Dead && (e.Until.IsZero() || now.Before(e.Until)) {
-			return false, time.Time{}
+			return false, time.Time{}, false
 		}
 		if now.Before(e.Until) {
-			return false, e.Until
+			return false, e.Until, false
 		}
 		if now.Before(e.trial) {
-			return false, e.trial
+			return false, e.trial, false
 		}
 		e.trial = now.Add(trialTime)
-		return true, e.trial
+		return true, e.trial, true
 	}
-	return true, time.Time{}
+	return true, time.Time{}, false
 }
 
 // State returns what is known of a subject.
@@ -123,22 +166,6 @@ func (t *Table) State(s Subject) State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.entry(s).State
-}
-
-// learn asks the replicas about a subject that is new here.
-func (t *Table) learn(s Subject) {
-	if t.share == nil {
-		return
-	}
-	t.mu.Lock()
-	_, known := t.states[s]
-	t.mu.Unlock()
-	if known {
-		return
-	}
-	if told, ok := t.share.Ask(s); ok {
-		t.Told(told)
-	}
 }
 
 // entry returns what is known of a subject. The caller holds the lock.
@@ -207,9 +234,16 @@ func (t *Table) Worked(s Subject, rest time.Duration) {
 // Release ends an admission whose call says nothing about the subject.
 func (t *Table) Release(s Subject) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if e, ok := t.states[s]; ok {
-		e.trial = time.Time{}
+	e, ok := t.states[s]
+	if !ok || e.trial.IsZero() {
+		t.mu.Unlock()
+		return
+	}
+	e.trial = time.Time{}
+	released := e.State
+	t.mu.Unlock()
+	if t.share != nil && released.Status != Healthy {
+		t.share.Release(released)
 	}
 }
 
@@ -238,16 +272,23 @@ func (t *Table) change(s Subject, f func(*entry, time.Time)) {
 	}
 }
 
+// States returns all that is known of subjects that have failed once, in no order. Those that are healthy again have a time of change.
+func (t *Table) States() (out []State) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.states {
+		if !e.Changed.IsZero() {
+			out = append(out, e.State)
+		}
+	}
+	return out
+}
+
 // Told takes a state from another replica, unless this one knows something newer.
 func (t *Table) Told(s State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e, ok := t.states[s.Subject]
-	if !ok {
-		e = &entry{}
-		t.states[s.Subject] = e
-	}
-	if e.Changed.Before(s.Changed) {
+	if e := t.entry(s.Subject); e.Changed.Before(s.Changed) {
 		e.State, e.trial = s, time.Time{}
 	}
 }

@@ -127,26 +127,28 @@ func TestATargetCoolsAfterFailuresInARow(t *testing.T) {
 // net connects tables.
 type net struct {
 	tables []*health.Table
-	kept   map[health.Subject]health.State
-	asked  int
+	claims map[health.Subject]time.Time // the states that are claimed
 }
 
 func (n *net) Tell(s health.State) {
-	n.kept[s.Subject] = s
 	for _, t := range n.tables {
 		t.Told(s)
 	}
 }
 
-func (n *net) Ask(s health.Subject) (health.State, bool) {
-	n.asked++
-	told, ok := n.kept[s]
-	return told, ok
+func (n *net) Claim(s health.State, until time.Time) health.Claim {
+	if n.claims[s.Subject].Equal(s.Changed) {
+		return health.Claim{Until: until}
+	}
+	n.claims[s.Subject] = s.Changed
+	return health.Claim{Given: true}
 }
+
+func (n *net) Release(s health.State) { delete(n.claims, s.Subject) }
 
 func TestReplicasShareWhatTheyKnow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &net{kept: map[health.Subject]health.State{}}
+		n := &net{claims: map[health.Subject]time.Time{}}
 		one, two := health.New(time.Now, n), health.New(time.Now, n)
 		n.tables = []*health.Table{one, two}
 		if !admitted(two, main) {
@@ -157,14 +159,37 @@ func TestReplicasShareWhatTheyKnow(t *testing.T) {
 		if admitted(two, main) {
 			t.Error("the other replica calls a refused key")
 		}
-		three := health.New(time.Now, n)
-		if first, second := admitted(three, main), admitted(three, main); first || second || n.asked != 2 {
-			t.Errorf("a new replica calls a refused key, or asks too often: %d", n.asked)
-		}
 		time.Sleep(time.Millisecond)
 		two.Reset("a/main")
 		if !admitted(one, main) {
 			t.Error("a reset is not shared")
+		}
+	})
+}
+
+func TestOneCallIsMadeAfterCoolingOverAllReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &net{claims: map[health.Subject]time.Time{}}
+		one, two := health.New(time.Now, n), health.New(time.Now, n)
+		n.tables = []*health.Table{one, two}
+		for range 3 {
+			one.Failed(main, "slowly", time.Second)
+			time.Sleep(time.Second)
+			if !admitted(two, main) || admitted(one, main) || admitted(two, main) {
+				t.Error("not exactly one call is admitted")
+			}
+			two.Release(main)
+			if !admitted(two, main) || admitted(one, main) {
+				t.Error("a call without an outcome is not followed by another one")
+			}
+			two.Failed(main, "slowly", time.Second)
+			if admitted(one, main) || admitted(two, main) {
+				t.Error("called while it cools down")
+			}
+			time.Sleep(time.Second)
+			if !admitted(one, main) {
+				t.Error("not admitted after the second cooling")
+			}
 		}
 	})
 }

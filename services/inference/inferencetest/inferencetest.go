@@ -27,21 +27,42 @@ import (
 const Key = "sk-test-0123456789abcdef"
 
 // Serve serves the service until the test ends; env is its whole environment. Nothing is detected unless cfg says so.
-func Serve(t *testing.T, cfg inference.Config, env map[string]string) inferencev1.InferenceServiceClient {
+func Serve(
+	t *testing.T, cfg inference.Config, env map[string]string, change ...func(*inference.Deps),
+) inferencev1.InferenceServiceClient {
 	t.Helper()
 	way, err := egress.New(egress.Config{Profile: egress.Local})
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc, err := inference.New(t.Context(), cfg, inference.Deps{Deps: catalog.Deps{
+	deps := inference.Deps{Deps: catalog.Deps{
 		Egress: way, ProviderData: Sealer(t), Log: slog.New(slog.DiscardHandler), Getenv: func(name string) string { return env[name] },
-	}})
+	}}
+	for _, f := range change {
+		f(&deps)
+	}
+	svc, err := inference.New(t.Context(), cfg, deps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(way.CloseIdle)
+	run(t, svc)
 	conn := rpctest.Serve(t, "inference", func(r grpc.ServiceRegistrar) { svc.Register(r) })
 	return inferencev1.NewInferenceServiceClient(conn)
+}
+
+// run runs the service until the test ends.
+func run(t *testing.T, svc *inference.Service) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- svc.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
 }
 
 // Catalog returns the catalog of a configuration, without an environment.

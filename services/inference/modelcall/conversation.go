@@ -74,6 +74,9 @@ type Report struct {
 	First time.Duration
 	// Usage is what the call used; an estimate if it failed after the first piece, nil if it failed before.
 	Usage *provider.Usage
+	// Rest is how long the provider takes no further calls with this key, 0 if it does not say. It is not set for conversations, whose
+	// answer has it.
+	Rest time.Duration
 	// Unsent: the provider was not called, so that the failure says nothing about it.
 	Unsent bool
 }

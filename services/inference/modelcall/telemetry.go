@@ -38,6 +38,15 @@ func newMeter() (*meter, error) {
 
 // record counts one call. finished is nil if it failed.
 func (m *meter) record(ctx context.Context, asked catalog.Model, first time.Duration, finished *Answer, err error) {
+	var used *provider.Usage
+	if finished != nil {
+		used = finished.Usage
+	}
+	m.count(ctx, asked, first, used, err)
+}
+
+// count counts one call. first is 0 for a call that is not streamed, used nil for one that failed.
+func (m *meter) count(ctx context.Context, asked catalog.Model, first time.Duration, used *provider.Usage, err error) {
 	ctx = context.WithoutCancel(ctx)
 	whom := []attribute.KeyValue{attribute.String("provider", asked.Provider.Name), attribute.String("model", asked.Name)}
 	status := "ok"
@@ -48,10 +57,9 @@ func (m *meter) record(ctx context.Context, asked catalog.Model, first time.Dura
 	if first > 0 {
 		m.first.Record(ctx, first.Seconds(), metric.WithAttributes(whom...))
 	}
-	if finished != nil {
-		u := finished.Usage
-		m.tokens.Add(ctx, u.Input, metric.WithAttributes(append(whom, attribute.String("direction", "input"))...))
-		m.tokens.Add(ctx, u.Output, metric.WithAttributes(append(whom, attribute.String("direction", "output"))...))
+	if used != nil {
+		m.tokens.Add(ctx, used.Input, metric.WithAttributes(append(whom, attribute.String("direction", "input"))...))
+		m.tokens.Add(ctx, used.Output, metric.WithAttributes(append(whom, attribute.String("direction", "output"))...))
 	}
 }
 
@@ -78,9 +86,7 @@ func describe(asked catalog.Model, req provider.Request) trace.SpanStartEventOpt
 // conclude records the result of the call on the span.
 func conclude(span trace.Span, finished *Answer, err error) {
 	if err != nil {
-		code := fault.CodeOf(err)
-		span.SetAttributes(attribute.String("error.type", code))
-		span.SetStatus(otelcodes.Error, code)
+		fail(span, err)
 		return
 	}
 	span.SetAttributes(
@@ -88,4 +94,11 @@ func conclude(span trace.Span, finished *Answer, err error) {
 		attribute.Int("gen_ai.usage.input_tokens", int(finished.Usage.Input)),
 		attribute.Int("gen_ai.usage.output_tokens", int(finished.Usage.Output)),
 	)
+}
+
+// fail records an error on the span.
+func fail(span trace.Span, err error) {
+	code := fault.CodeOf(err)
+	span.SetAttributes(attribute.String("error.type", code))
+	span.SetStatus(otelcodes.Error, code)
 }

@@ -47,7 +47,7 @@ type Reader interface {
 func (l *Lessons) Generate(
 	ctx context.Context, id Identity, req Request, write func(*Manner) Attempt, emit func(Delta) error,
 ) (Finished, error) {
-	m := l.manner(req.Model)
+	m := l.Manner(req.Model)
 	for n := 0; ; n++ {
 		hidden, err := l.hidden(req)
 		if err != nil {

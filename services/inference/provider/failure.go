@@ -159,6 +159,9 @@ func (id Identity) text(message string) string {
 	return ": " + truncate.Chars(message, maxMessage)
 }
 
+// Missing reports whether the server has no such model or endpoint.
+func (f Failure) Missing() bool { return f.class() == classMissing }
+
 type class int
 
 const (

@@ -132,6 +132,7 @@ func TestGenerationIsHonouredOrRefused(t *testing.T) {
 			`"stop":["END"]`, `"top_p":0.9`, `"seed":7`, `"presence_penalty":0.5`, `"frequency_penalty":-0.5`, `"format":{`,
 		},
 	}
+	page := newFeaturePage()
 	for kind, v := range dialects(t) {
 		f, client := v.open(t, func() string { return v.say })
 		for i, feature := range features {
@@ -142,6 +143,7 @@ func TestGenerationIsHonouredOrRefused(t *testing.T) {
 				before := len(f.chats())
 				_, err := ask(t.Context(), t, client, req)
 				sent := f.chats()[before:]
+				page.note(feature.name, feature.field, kind, err)
 				if want := matrix[kind][i]; want == refusedField {
 					if err == nil || len(sent) > 0 || fault.From(err).Reason.String() != "REASON_MODEL_REJECTED" ||
 						!strings.Contains(err.Error(), feature.field) || !strings.Contains(err.Error(), req.GetModel()) {
@@ -159,6 +161,7 @@ func TestGenerationIsHonouredOrRefused(t *testing.T) {
 			})
 		}
 	}
+	page.compare(t)
 }
 
 // ask makes a call, whose answer matters only if there is none.

@@ -80,8 +80,8 @@ type Manner struct {
 	images  []imageKey // those that are shown
 }
 
-// manner returns how calls of a model are written, as far as it is known.
-func (l *Lessons) manner(model string) *Manner {
+// Manner returns how calls of a model are written, as far as it is known.
+func (l *Lessons) Manner(model string) *Manner {
 	known, _ := l.models.Get(model)
 	return &Manner{Plain: known.returned, Unmarked: known.marks, refused: known}
 }

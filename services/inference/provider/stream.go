@@ -90,7 +90,7 @@ func (id Identity) events(ctx context.Context, resp *http.Response, model string
 		case errors.Is(err, sse.ErrTooLong), errors.Is(err, sse.ErrTooMany):
 			return Excessive("the answer of %s cannot be read: %v", id.Name, err)
 		case err != nil:
-			return id.cut(ctx, err)
+			return id.Cut(ctx, err)
 		case !utf8.Valid(e.Data):
 			return Broken("the answer of %s cannot be read: event is not valid UTF-8", id.Name)
 		}
@@ -117,8 +117,8 @@ func tooManyValues(data []byte) bool {
 	return values > maxValues
 }
 
-// cut returns the error for a connection that was lost in the middle of an answer.
-func (id Identity) cut(ctx context.Context, err error) error {
+// Cut returns the error for a connection that was lost in the middle of an answer.
+func (id Identity) Cut(ctx context.Context, err error) error {
 	lost := id.Transport(ctx, err)
 	if fault.Is(lost, faultv1.Reason_REASON_MODEL_UNAVAILABLE) {
 		return Broken("%s hung up in the middle of its answer", id.Name).Cause(err)

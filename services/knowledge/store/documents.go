@@ -214,9 +214,9 @@ func replaceDocument(ctx context.Context, tx sqldb.Tx, d Document, p Put) (Docum
 	}
 	d.MediaType, d.Size, d.SHA256, d.State, d.Problem = in.MediaType, in.Size, in.SHA256, Queued, ""
 	d.LatestVersion, d.UpdateTime = in.LatestVersion, in.UpdateTime
-	if err := sqldb.ExecOne(ctx, tx, `UPDATE documents SET media_type = $3, size = $4, sha256 = $5, state = $6, problem = '', latest_version = $7,
-		update_us = $8, start_us = 0, attempts = 0 WHERE tenant = $1 AND id = $2`, d.Tenant, d.ID, d.MediaType, d.Size, d.SHA256,
-		string(d.State), d.LatestVersion, sqldb.Micros(d.UpdateTime)); err != nil {
+	if err := sqldb.ExecOne(ctx, tx, `UPDATE documents SET media_type = $3, size = $4, sha256 = $5, state = $6, problem = '',
+		latest_version = $7, update_us = $8, start_us = 0, attempts = 0 WHERE tenant = $1 AND id = $2`, d.Tenant, d.ID, d.MediaType, d.Size,
+		d.SHA256, string(d.State), d.LatestVersion, sqldb.Micros(d.UpdateTime)); err != nil {
 		return d, err
 	}
 	return d, addVersion(ctx, tx, d, p.Data)

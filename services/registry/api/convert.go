@@ -9,12 +9,13 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/kinds"
+	"github.com/windlass-dev/windlass/services/registry/skills"
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
 // SourceFromProto converts a source as its owner wrote it. It does not validate what package sourcespec does.
 func SourceFromProto(p *registryv1.Source) (store.Source, error) {
-	if err := checkDescriptorSet(p, p.GetKind()); err != nil {
+	if err := checkBinaries(p, p.GetKind()); err != nil {
 		return store.Source{}, err
 	}
 	return sourceFromProto(p), nil
@@ -76,6 +77,7 @@ func toolToProto(t store.Tool) *registryv1.Tool {
 	if kinds.Facts(t.Source.Kind).Has("agents") {
 		p.AgentId = t.OriginalName
 	}
+	p.Skill = t.Source.Kind == skills.Name
 	p.CreateTime, p.UpdateTime = timestamp.Of(t.CreateTime), timestamp.Of(t.UpdateTime)
 	return p
 }

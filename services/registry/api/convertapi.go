@@ -12,38 +12,59 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/store"
 )
 
-// checkDescriptorSet checks the descriptor set of a source. It is stored in the place of a document.
-func checkDescriptorSet(p *registryv1.Source, kind string) error {
-	switch {
-	case len(p.GetDescriptorSet()) == 0:
-		return nil
-	case !kinds.Facts(kind).Has("descriptor_set"):
-		return fault.Invalid("source.descriptor_set", "only a source of kind grpc has it")
-	case p.GetDocument() != "":
-		return fault.Invalid("source.document", "a source of kind grpc has a descriptor_set, and no document")
+// binaries are the fields with bytes that describe a source, each with the one kind that has it. They are stored in the place of a
+// document.
+var binaries = []struct {
+	field, kind string
+	get         func(*registryv1.Source) []byte
+}{
+	{"descriptor_set", "grpc", (*registryv1.Source).GetDescriptorSet},
+	{"archive", "skills", (*registryv1.Source).GetArchive},
+}
+
+// checkBinaries checks that a source has only the bytes that its kind has.
+func checkBinaries(p *registryv1.Source, kind string) error {
+	for _, b := range binaries {
+		switch {
+		case len(b.get(p)) == 0:
+		case !kinds.Facts(kind).Has(b.field):
+			return fault.Invalid("source."+b.field, "only a source of kind %s has it", b.kind)
+		case p.GetDocument() != "":
+			return fault.Invalid("source.document", "a source of kind %s has %s, and no document", b.kind, b.field)
+		}
 	}
 	return nil
 }
 
-// documentFromProto returns what describes an API, as it is stored.
+// documentFromProto returns what describes a source, as it is stored.
 func documentFromProto(p *registryv1.Source) string {
-	if set := p.GetDescriptorSet(); len(set) > 0 && p.GetDocument() == "" {
-		return base64.StdEncoding.EncodeToString(set)
+	for _, b := range binaries {
+		if data := b.get(p); len(data) > 0 && p.GetDocument() == "" {
+			return base64.StdEncoding.EncodeToString(data)
+		}
 	}
 	return p.GetDocument()
+}
+
+// documentToProto sets the field that has what describes a source.
+func documentToProto(src store.Source, p *registryv1.Source) {
+	facts := kinds.Facts(src.Kind)
+	data, err := base64.StdEncoding.DecodeString(src.Document)
+	switch binary := err == nil && len(data) > 0; {
+	case facts.Has("archive") && binary:
+		p.Archive = data
+	case facts.Has("descriptor_set") && binary:
+		p.DescriptorSet = data
+	case !facts.Has("archive") && !facts.Has("descriptor_set"):
+		p.Document = src.Document
+	}
 }
 
 // apiToProto sets the fields of a source that are messages, and its document.
 func apiToProto(src store.Source, p *registryv1.Source) {
 	s := src.Spec
 	p.KeyHeader = s.KeyHeader
-	if kinds.Facts(src.Kind).Has("descriptor_set") {
-		if set, err := base64.StdEncoding.DecodeString(src.Document); err == nil && len(set) > 0 {
-			p.DescriptorSet = set
-		}
-	} else {
-		p.Document = src.Document
-	}
+	documentToProto(src, p)
 	if f := s.Operations; f != nil {
 		p.Operations = &registryv1.OperationFilter{Tags: f.Tags, Paths: f.Paths, Names: f.Names}
 	}

@@ -33,6 +33,7 @@ func (s *ToolExecutions) CallTool(req *registryv1.CallToolRequest, stream grpc.S
 		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), RunnerID: req.GetRunnerId(), Key: req.GetKey(),
 		Rules: req.GetApprovalRules(), Tainted: req.GetTainted(), Approved: req.GetApproved(), Input: req.GetInput(),
 		Resolution: req.GetResolution(), CanWait: req.GetCanWait(), SealResult: sealedresult.Asked(stream.Context()),
+		Banks: req.GetBanks(),
 		ProviderData: providerdata.Sealed{
 			Bytes: providerdata.Incoming(stream.Context()),
 			Scope: providerdata.OfTurn(req.GetPrincipal().GetTenant(), req.GetTurnId()),

@@ -13,6 +13,7 @@ import (
 	mcpbridgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/mcpbridge/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry/kinds"
+	"github.com/windlass-dev/windlass/services/registry/skills"
 	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/store"
 	"github.com/windlass-dev/windlass/services/registry/upstream"
@@ -56,7 +57,14 @@ func (s *Servers) ListServers(ctx context.Context, _ *registryv1.ListServersRequ
 				Source:    src.Name,
 				Resources: slices.Contains(may, src.Name+"__"+resources), Prompts: slices.Contains(may, src.Name+"__"+prompts),
 			}
-			if server.GetResources() || server.GetPrompts() {
+			if src.Kind == skills.Name && !src.Disabled {
+				usable, err := s.catalog.visible(ctx, p, src.Name, "", 1)
+				if err != nil {
+					return nil, err
+				}
+				server.Skills = len(usable) > 0
+			}
+			if server.GetResources() || server.GetPrompts() || server.GetSkills() {
 				resp.Servers = append(resp.Servers, server)
 			}
 		}

@@ -226,14 +226,15 @@ var sourceFields = fieldmask.Resource{
 	Mutable: []string{
 		"url", "command", "env", "dir", "headers", "transport", "disabled", "call_timeout_seconds", "effects", "elicitation",
 		"client_requests", "session_context", "labels", "pin",
-		"document", "descriptor_set", "key_header", "base_url", "operations", "auth", "endpoints", "max_calls", "max_calls_per_second", "exclude",
+		"document", "descriptor_set", "archive", "key_header", "base_url", "operations", "auth", "endpoints", "max_calls", "max_calls_per_second",
+		"exclude",
 		"sync_auth", "cache", "temporal", "workflows", "provider_data", "agents", "trusted_tools",
 	},
 }
 
 // applyUpdate returns the source with the fields of the request.
 func applyUpdate(have store.Source, req *registryv1.UpdateSourceRequest) (store.Source, error) {
-	if err := checkDescriptorSet(req.GetSource(), have.Kind); err != nil {
+	if err := checkBinaries(req.GetSource(), have.Kind); err != nil {
 		return have, err
 	}
 	now := sourceToProto(have)

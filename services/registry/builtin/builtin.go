@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/registry/source"
 )
 
@@ -23,6 +26,8 @@ type Tool struct {
 	Raw, InputSchema []byte
 
 	run func(ctx context.Context, args map[string]any, by source.Caller) (string, error)
+	// call is in the place of run, for a result that is more than a text.
+	call func(ctx context.Context, r *source.Request) (*turnv1.ToolResult, error)
 }
 
 // definition is the content of Raw.
@@ -42,10 +47,13 @@ type annotations struct {
 type Tools struct {
 	now       func() time.Time
 	artifacts Artifacts
+	knowledge Knowledge
 }
 
 // New returns the tools; now is the clock that they report, time.Now outside tests.
-func New(now func() time.Time, artifacts Artifacts) Tools { return Tools{now, artifacts} }
+func New(now func() time.Time, artifacts Artifacts, knowledge Knowledge) Tools {
+	return Tools{now, artifacts, knowledge}
+}
 
 // List returns the tools by name.
 func (ts Tools) List() ([]Tool, error) {
@@ -73,6 +81,8 @@ func (ts Tools) List() ([]Tool, error) {
 			run:         func(context.Context, map[string]any, source.Caller) (string, error) { return uuid.NewString(), nil },
 		},
 	}
+	all = append(all, ts.knowledge.tools()...)
+	slices.SortFunc(all, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 	for i, t := range all {
 		raw, err := json.Marshal(definition{t.Name, t.Title, t.Description, t.InputSchema, annotations{ReadOnlyHint: true}})
 		if err != nil {
@@ -85,18 +95,23 @@ func (ts Tools) List() ([]Tool, error) {
 
 // run runs a tool. An error is the tool's answer for the model, as text, unless it is an awayError; found is false if there is no such
 // tool.
-func (ts Tools) run(ctx context.Context, name string, args map[string]any, by source.Caller) (text string, found bool, err error) {
+func (ts Tools) run(ctx context.Context, r *source.Request) (out *turnv1.ToolResult, found bool, err error) {
 	all, err := ts.List()
 	if err != nil {
-		return "", false, err
+		return nil, false, err
 	}
 	for _, t := range all {
-		if t.Name == name && t.run != nil {
-			text, err := t.run(ctx, args, by)
-			return text, true, err
+		switch {
+		case t.Name != r.Tool:
+		case t.call != nil:
+			out, err := t.call(ctx, r)
+			return out, true, err
+		case t.run != nil:
+			text, err := t.run(ctx, r.Arguments, r.By)
+			return source.Text(text, false), true, err
 		}
 	}
-	return "", false, nil
+	return nil, false, nil
 }
 
 func currentTime(args map[string]any, now time.Time) (string, error) {

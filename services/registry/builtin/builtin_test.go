@@ -9,7 +9,14 @@ import (
 )
 
 func TestTools(t *testing.T) {
-	tools := New(func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }, nil)
+	tools := New(func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }, nil, Knowledge{})
+	run := func(tool string, args map[string]any) (string, bool, error) {
+		out, found, err := tools.run(t.Context(), &source.Request{Tool: tool, Arguments: args})
+		if len(out.GetContent()) == 0 {
+			return "", found, err
+		}
+		return out.GetContent()[0].GetText(), found, err
+	}
 	for _, row := range []struct {
 		name, zone, want, err string
 	}{
@@ -24,17 +31,17 @@ func TestTools(t *testing.T) {
 		if row.zone != "" {
 			args["time_zone"] = row.zone
 		}
-		got, found, err := tools.run(t.Context(), "current_time", args, source.Caller{})
+		got, found, err := run("current_time", args)
 		if !found || got != row.want || (err == nil) != (row.err == "") || (err != nil && err.Error() != row.err) {
 			t.Errorf("%s: %q, %t, %v", row.name, got, found, err)
 		}
 	}
-	a, _, _ := tools.run(t.Context(), "uuid", nil, source.Caller{})
-	b, _, _ := tools.run(t.Context(), "uuid", nil, source.Caller{})
+	a, _, _ := run("uuid", nil)
+	b, _, _ := run("uuid", nil)
 	if len(a) != 36 || a == b {
 		t.Errorf("uuid: %q, %q", a, b)
 	}
-	if _, found, err := tools.run(t.Context(), "none", nil, source.Caller{}); found || err != nil {
+	if _, found, err := run("none", nil); found || err != nil {
 		t.Errorf("an unknown tool: %t, %v", found, err)
 	}
 	all, err := tools.List()

@@ -37,8 +37,11 @@ func (Kind) Validate(s store.Source, bad source.Bad) {
 	}
 }
 
-// Trusted reports whether the results of a tool are trusted: all but an artifact, which may hold what another tool said.
-func Trusted(tool string) bool { return tool != readArtifact }
+// Trusted reports whether the results of a tool are trusted: all but an artifact, which may hold what another tool said, and what documents
+// say.
+func Trusted(tool string) bool {
+	return tool != readArtifact && tool != searchKnowledge && tool != readDocument
+}
 
 // Discover implements source.Driver.
 func (ts Tools) Discover(context.Context, store.Source, source.User) (store.Inventory, error) {
@@ -60,7 +63,7 @@ func (ts Tools) Call(ctx context.Context, r *source.Request, _ func(source.Notic
 	if r.Tool == AskUser {
 		return ask(r)
 	}
-	text, ok, err := ts.run(ctx, r.Tool, r.Arguments, r.By)
+	result, ok, err := ts.run(ctx, r)
 	if !ok {
 		return source.Reply{}, source.Unsent(fault.NotFound("the mesh has no tool %q", r.Tool).Cause(err))
 	}
@@ -68,7 +71,7 @@ func (ts Tools) Call(ctx context.Context, r *source.Request, _ func(source.Notic
 		return source.Reply{}, source.Doubtful(err) // all of them only read: they may be repeated
 	}
 	if err != nil {
-		text = err.Error()
+		result = source.Text(err.Error(), true)
 	}
-	return source.Reply{Result: source.Text(text, err != nil)}, nil
+	return source.Reply{Result: result}, nil
 }

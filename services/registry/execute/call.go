@@ -48,6 +48,8 @@ type Call struct {
 	NewKey bool
 	// Rules are the approval rules of the agent.
 	Rules []*policyv1.ApprovalRule
+	// Banks are the banks of the agent of the turn.
+	Banks []string
 	// Tainted means that the model had read content that is not trusted.
 	Tainted bool
 	// Approved is evidence of an approval of the call; nil = none.

@@ -129,7 +129,8 @@ func (a *attempt) message(ctx context.Context, until time.Time) (*source.Request
 	r, t := a.req, a.tool
 	req := &source.Request{
 		Source: t.Source, Tool: t.OriginalName, Definition: t.DefinitionHash, Effect: t.Effect,
-		Arguments: r.args, By: source.Caller{Principal: r.Principal, SessionID: r.SessionID}, Until: until,
+		Arguments: r.args, Until: until,
+		By:     source.Caller{Principal: r.Principal, SessionID: r.SessionID, TurnID: r.TurnID, Banks: r.Banks},
 		CanAsk: r.CanWait || slices.Contains(r.Accepts, source.Elicitation), Accepts: r.Accepts,
 		LogLevel: r.LogLevel, Answer: r.Input, ProviderData: r.ProviderData, Token: r.Token,
 		Meta: map[string]string{

@@ -15,11 +15,12 @@ import (
 	"github.com/windlass-dev/windlass/services/registry/httpcall"
 	"github.com/windlass-dev/windlass/services/registry/mcp"
 	"github.com/windlass-dev/windlass/services/registry/openapi"
+	"github.com/windlass-dev/windlass/services/registry/skills"
 	"github.com/windlass-dev/windlass/services/registry/source"
 	"github.com/windlass-dev/windlass/services/registry/workflow"
 )
 
-// Deps holds what the drivers need besides what they share; all are required.
+// Deps holds what the drivers need besides what they share; all but SkillDirs are required.
 type Deps struct {
 	*source.Env
 	// Bridge calls MCP servers.
@@ -28,6 +29,8 @@ type Deps struct {
 	Agents agents.Client
 	// Builtin is the mesh's own tools.
 	Builtin builtin.Tools
+	// SkillDirs are the folders of this machine in which sources may have skills; empty = none may.
+	SkillDirs []string
 
 	http      *httpcall.Caller
 	documents *document.Keeper
@@ -48,6 +51,7 @@ var table = []row{
 	{grpcapi.Kind{}, func(d Deps) source.Driver { return grpcapi.Open(d.documents) }},
 	{workflow.Kind{}, func(d Deps) source.Driver { return workflow.Open(d.Env) }},
 	{agents.Kind{}, func(d Deps) source.Driver { return agents.Open(d.Env, d.Agents) }},
+	{skills.Kind{}, func(d Deps) source.Driver { return skills.Open(d.Env, d.SkillDirs) }},
 	{builtin.Kind{}, func(d Deps) source.Driver { return d.Builtin }},
 }
 

@@ -62,6 +62,9 @@ type Caller struct {
 	Principal *policyv1.Principal
 	// SessionID is the session of the turn, "" for a direct call.
 	SessionID string
+	// TurnID is the turn, "" for a direct call. Banks are the banks of its agent: the mesh's tools read no others in it.
+	TurnID string
+	Banks  []string
 }
 
 // User is whose login a request is made with; the zero value is no user's.

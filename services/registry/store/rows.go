@@ -161,7 +161,7 @@ type Spec struct {
 	Command []string `json:"command,omitempty"`
 	// Env is the program's environment; secrets are references.
 	Env map[string]string `json:"env,omitempty"`
-	// Dir is the program's working directory.
+	// Dir is the program's working directory, or the folder of a source of skills.
 	Dir string `json:"dir,omitempty"`
 	// Headers are sent with each HTTP request; secrets are references.
 	Headers map[string]string `json:"headers,omitempty"`
@@ -219,8 +219,8 @@ type Source struct {
 	Kind string
 	// Spec is its definition.
 	Spec Spec
-	// Document is the document of an OpenAPI source without URL, or the descriptor set of a gRPC server in base64. Lists of sources and tools
-	// leave it out.
+	// Document is the document of an OpenAPI source without URL, or in base64 the descriptor set of a gRPC server or the archive of a source
+	// of skills. Lists of sources and tools leave it out.
 	Document string
 	// Disabled switches it off.
 	Disabled bool
@@ -292,7 +292,7 @@ type Tool struct {
 	CreateTime, UpdateTime time.Time
 	// Source is its source.
 	Source Source
-	// Definition is set by Tools only.
+	// Definition is set by Tools only, without Raw.
 	Definition Definition
 }
 

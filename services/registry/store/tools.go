@@ -26,7 +26,8 @@ const toolColumns = `t.tenant, t.name, t.original_name, t.definition_hash, t.dri
 const toolTables = ` FROM tools t JOIN sources s ON s.tenant = t.tenant AND s.id = t.source_id
 	JOIN tool_definitions d ON d.tenant = t.tenant AND d.hash = t.definition_hash`
 
-const definitionColumns = `d.tenant, d.hash, d.name, d.source, d.original_name, d.title, d.description, d.raw_json, d.input_schema,
+// definitionColumns are those of a definition but the raw one, which may be a megabyte: only what needs that reads it.
+const definitionColumns = `d.tenant, d.hash, d.name, d.source, d.original_name, d.title, d.description, d.input_schema,
 	d.output_schema, d.effect, d.created_us, d.tags, d.deprecated`
 
 func (q sqlTools) ToolNames(ctx context.Context, tenant, source, after string, limit int) ([]string, error) {
@@ -108,7 +109,7 @@ func (q sqlTools) read(ctx context.Context, tenant string, names []string) ([]To
 func (q sqlTools) Definitions(ctx context.Context, tenant string, hashes []string) ([]Definition, error) {
 	return inChunks(hashes, func(part []string) ([]Definition, error) {
 		args := []any{tenant}
-		return sqldb.All(ctx, q.db.Reader(), scanDefinition, `SELECT `+definitionColumns+` FROM tool_definitions d
+		return sqldb.All(ctx, q.db.Reader(), scanDefinition, `SELECT `+definitionColumns+`, d.raw_json FROM tool_definitions d
 			WHERE d.tenant = $1 AND d.hash IN (`+places(&args, part)+`)`, args...)
 	})
 }
@@ -188,7 +189,7 @@ func (f *toolFields) finish(t *Tool) error {
 
 func scanDefinition(row sqldb.Scanner) (d Definition, err error) {
 	var f definitionFields
-	if err := row.Scan(f.into(&d)...); err != nil {
+	if err := row.Scan(append(f.into(&d), &d.Raw)...); err != nil {
 		return d, err
 	}
 	return d, f.finish(&d)
@@ -202,7 +203,7 @@ type definitionFields struct {
 
 func (f *definitionFields) into(d *Definition) []any {
 	return []any{
-		&d.Tenant, &d.Hash, &d.Name, &d.Source, &d.OriginalName, &d.Title, &d.Description, &d.Raw, &d.InputSchema,
+		&d.Tenant, &d.Hash, &d.Name, &d.Source, &d.OriginalName, &d.Title, &d.Description, &d.InputSchema,
 		&d.OutputSchema, &d.Effect, &f.created, &f.tags, &d.Deprecated,
 	}
 }

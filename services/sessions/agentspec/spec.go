@@ -65,6 +65,8 @@ type Spec struct {
 	Generation *turnv1.Generation
 	// OutputSchema is the JSON Schema of the answers of its turns, nil for text.
 	OutputSchema *structpb.Struct
+	// Banks are ids of the banks of documents that it answers from.
+	Banks []string
 }
 
 // Limits are limits of a turn, 0 for the default.
@@ -133,7 +135,7 @@ func (a Spec) Equal(b Spec) bool { return proto.Equal(a.Stored(), b.Stored()) }
 // Clone copies a blueprint. Messages are shared: they are never changed.
 func (a Spec) Clone() Spec {
 	a.Tools, a.Agents, a.Shields = slices.Clone(a.Tools), slices.Clone(a.Agents), slices.Clone(a.Shields)
-	a.Fallbacks = slices.Clone(a.Fallbacks)
+	a.Fallbacks, a.Banks = slices.Clone(a.Fallbacks), slices.Clone(a.Banks)
 	a.InstructionRules, a.Labels = slices.Clone(a.InstructionRules), maps.Clone(a.Labels)
 	if a.Limits != nil {
 		limits := *a.Limits

@@ -35,8 +35,17 @@ func (s *Files) UploadFile(stream grpc.ClientStreamingServer[sessionsv1.UploadFi
 		return fault.Invalid("spec", "must be the first message of an upload")
 	}
 	spec := file.Spec{Name: first.GetSpec().GetName(), MediaType: first.GetSpec().GetMediaType()}
-	f, err := s.files.Upload(stream.Context(), spec, func() ([]byte, error) {
-		m, err := stream.Recv()
+	f, err := s.files.Upload(stream.Context(), spec, pieces(stream.Recv))
+	if err != nil {
+		return err
+	}
+	return stream.SendAndClose(fileToProto(f))
+}
+
+// pieces returns the bytes of a stream message by message, and nothing at its end.
+func pieces[M interface{ GetData() []byte }](receive func() (M, error)) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		m, err := receive()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, nil
@@ -46,11 +55,7 @@ func (s *Files) UploadFile(stream grpc.ClientStreamingServer[sessionsv1.UploadFi
 			return nil, fault.Invalid("data", "must be in each message but the first")
 		}
 		return m.GetData(), nil
-	})
-	if err != nil {
-		return err
 	}
-	return stream.SendAndClose(fileToProto(f))
 }
 
 // GetFile implements FileService.

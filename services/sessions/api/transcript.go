@@ -29,8 +29,9 @@ func transcript(x *sessionsv1.ExportSessionResponse) string {
 		turns[t.GetId()] = t
 	}
 	messages := x.GetMessages()
+	notes := 0
 	for i, m := range messages {
-		writeMessage(&b, m)
+		notes = writeMessage(&b, m, notes)
 		if i+1 == len(messages) || messages[i+1].GetTurnId() != m.GetTurnId() {
 			writeEnd(&b, turns[m.GetTurnId()])
 		}
@@ -38,7 +39,8 @@ func transcript(x *sessionsv1.ExportSessionResponse) string {
 	return b.String()
 }
 
-func writeMessage(b *strings.Builder, m *turnv1.Message) {
+// writeMessage writes a message with its citations as footnotes, numbered after those before it. It returns the last number.
+func writeMessage(b *strings.Builder, m *turnv1.Message, notes int) int {
 	when := m.GetCreateTime().AsTime().Format(time.DateTime)
 	switch m.GetRole() {
 	case turnv1.Role_ROLE_USER:
@@ -50,19 +52,69 @@ func writeMessage(b *strings.Builder, m *turnv1.Message) {
 			how = ", an error"
 		}
 		fmt.Fprintf(b, "\n### Result of `%s`%s\n\n%s", r.GetTool(), how, fenced("", contentText(r.GetContent())))
-		return
+		return notes
 	default:
 		if m.GetModel() != "" {
 			when = m.GetModel() + ", " + when
 		}
 		fmt.Fprintf(b, "\n## Assistant (%s)\n", when)
 	}
-	if text := contentText(m.GetContent()); text != "" {
+	content, footnotes, last := annotated(m, notes)
+	if text := contentText(content); text != "" {
 		fmt.Fprintf(b, "\n%s\n", text)
+	}
+	for _, note := range footnotes {
+		fmt.Fprintf(b, "\n%s\n", note)
 	}
 	for _, call := range m.GetToolCalls() {
 		fmt.Fprintf(b, "\nCalls `%s`:\n\n%s", call.GetTool(), fenced("json", call.GetArgumentsJson()))
 	}
+	return last
+}
+
+// annotated returns the content of a message with footnote marks in the place of the numbers of its citations, the footnotes, and the
+// highest of their numbers, which follow before.
+func annotated(m *turnv1.Message, before int) (content []*turnv1.ContentPart, footnotes []string, last int) {
+	last = before
+	for _, p := range m.GetContent() {
+		text, isText := p.GetPart().(*turnv1.ContentPart_Text)
+		if !isText || len(p.GetCitations()) == 0 || m.GetRole() != turnv1.Role_ROLE_ASSISTANT {
+			content = append(content, p)
+			continue
+		}
+		var b strings.Builder
+		from := 0
+		for _, c := range p.GetCitations() {
+			at, mark := int(c.GetPosition()), fmt.Sprintf("[%d]", c.GetNumber())
+			if at < from || at > len(text.Text) || !strings.HasPrefix(text.Text[at:], mark) {
+				continue
+			}
+			number := before + int(c.GetNumber())
+			fmt.Fprintf(&b, "%s[^%d]", text.Text[from:at], number)
+			from = at + len(mark)
+			if number > last {
+				last = number
+				footnotes = append(footnotes, footnote(number, c))
+			}
+		}
+		b.WriteString(text.Text[from:])
+		content = append(content, &turnv1.ContentPart{Part: &turnv1.ContentPart_Text{Text: b.String()}})
+	}
+	return content, footnotes, last
+}
+
+// footnote is a citation as a Markdown footnote: where the passage stands, and the passage on one line.
+func footnote(number int, c *turnv1.Citation) string {
+	where := c.GetDocumentName()
+	if c.GetPage() > 0 {
+		where += fmt.Sprintf(", page %d", c.GetPage())
+	}
+	if len(c.GetHeading()) > 0 {
+		where += ", " + strings.Join(c.GetHeading(), " > ")
+	}
+	oneLine := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	return fmt.Sprintf("[^%d]: %s (`%s`, `%s`, version `%s`, bytes %d to %d): \u201c%s\u201d", number, oneLine(where), c.GetBankId(),
+		c.GetDocumentId(), c.GetVersion(), c.GetStart(), c.GetEnd(), oneLine(c.GetQuote()))
 }
 
 // writeEnd says how a turn ended, unless it was completed as usual. The turn of another session is nil: nothing is known of its end.

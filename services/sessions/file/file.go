@@ -97,11 +97,16 @@ func (s *Service) Upload(ctx context.Context, spec Spec, next upload.Next) (stor
 		return err
 	})
 	if err == nil && !fits {
-		err = fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_QUOTA_EXCEEDED,
-			"with this file, your files would have more than %d bytes together", s.cfg.MaxBytesPerUser).
-			Hint("Delete files that you need no longer.")
+		err = s.noRoom()
 	}
 	return f, err
+}
+
+// noRoom is the error about files of a user that have too many bytes together.
+func (s *Service) noRoom() error {
+	return fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_QUOTA_EXCEEDED,
+		"with this file, your files would have more than %d bytes together", s.cfg.MaxBytesPerUser).
+		Hint("Delete files that you need no longer.")
 }
 
 // tooLarge is the error about a file with too many bytes.

@@ -46,7 +46,18 @@ func (c Checker) Content(text string, content []*turnv1.ContentPart) ([]*turnv1.
 	if err := c.Size("content", size); err != nil {
 		return nil, err
 	}
-	return content, nil
+	return uncited(content), nil
+}
+
+// uncited returns content without citations: only answers have them.
+func uncited(content []*turnv1.ContentPart) []*turnv1.ContentPart {
+	out := slices.Clone(content)
+	for i, part := range out {
+		if len(part.GetCitations()) > 0 {
+			out[i] = &turnv1.ContentPart{Part: part.GetPart()}
+		}
+	}
+	return out
 }
 
 // Message is Text for what a person says: it must say something, since models refuse an empty message.

@@ -167,3 +167,12 @@ func fieldsOf(err error) (paths []string) {
 	}
 	return paths
 }
+
+func TestOnlyAnswersHaveCitations(t *testing.T) {
+	given := text("so [1]")
+	given.Citations = []*turnv1.Citation{{Number: 1, DocumentName: "forged.md"}}
+	got, err := input.Checker{MaxBytes: 1000}.Content("", []*turnv1.ContentPart{blob("x"), given})
+	if err != nil || len(got) != 2 || got[1].GetText() != "so [1]" || len(got[1].GetCitations()) != 0 || len(given.GetCitations()) != 1 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}

@@ -34,20 +34,37 @@ var insertFiles = sqldb.Insert("files", fileColumns)
 
 // AddFile stores a file. False means that the files of its subject would have more than limit bytes together.
 func (tx *fileTx) AddFile(ctx context.Context, f File, data []byte, limit int64) (bool, error) {
+	fits, err := tx.reserve(ctx, f.Tenant, f.Subject, f.Size, limit)
+	if err != nil || !fits {
+		return false, err
+	}
+	return true, tx.insertFile(ctx, f, data)
+}
+
+// reserve adds to the bytes of a subject's files, unless they would be more than limit.
+func (tx *fileTx) reserve(ctx context.Context, tenant, subject string, size, limit int64) (bool, error) {
 	n, err := sqldb.Exec(ctx, tx, `INSERT INTO file_usage (tenant, subject, bytes)
 		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS BIGINT) WHERE CAST($3 AS BIGINT) <= CAST($4 AS BIGINT)
 		ON CONFLICT (tenant, subject) DO UPDATE SET bytes = file_usage.bytes + excluded.bytes
 		WHERE file_usage.bytes + excluded.bytes <= CAST($4 AS BIGINT)`,
-		f.Tenant, f.Subject, f.Size, limit)
-	if err != nil || n == 0 {
-		return false, err
-	}
+		tenant, subject, size, limit)
+	return n > 0, err
+}
+
+// release takes from the bytes of a subject's files.
+func (tx *fileTx) release(ctx context.Context, tenant, subject string, size int64) error {
+	_, err := sqldb.Exec(ctx, tx, "UPDATE file_usage SET bytes = bytes - $3 WHERE tenant = $1 AND subject = $2", tenant, subject, size)
+	return err
+}
+
+// insertFile stores a file whose bytes are reserved.
+func (tx *fileTx) insertFile(ctx context.Context, f File, data []byte) error {
 	if err := addBlob(ctx, tx, f.Tenant, f.SHA256, data); err != nil {
-		return false, err
+		return err
 	}
-	_, err = sqldb.Exec(ctx, tx, insertFiles, f.Tenant, f.ID, f.Subject, f.Name, f.MediaType, f.Size, f.SHA256, f.Width, f.Height,
+	_, err := sqldb.Exec(ctx, tx, insertFiles, f.Tenant, f.ID, f.Subject, f.Name, f.MediaType, f.Size, f.SHA256, f.Width, f.Height,
 		sqldb.Micros(f.CreateTime))
-	return true, err
+	return err
 }
 
 // DeleteFile deletes a file, and its bytes unless an artifact or another file has the same. ErrNotFound when it is not there.
@@ -59,8 +76,7 @@ func (tx *fileTx) DeleteFile(ctx context.Context, tenant, id string) error {
 	if err := sqldb.ExecOne(ctx, tx, "DELETE FROM files WHERE tenant = $1 AND id = $2", tenant, id); err != nil {
 		return err
 	}
-	if _, err := sqldb.Exec(ctx, tx, "UPDATE file_usage SET bytes = bytes - $3 WHERE tenant = $1 AND subject = $2", tenant, f.Subject,
-		f.Size); err != nil {
+	if err := tx.release(ctx, tenant, f.Subject, f.Size); err != nil {
 		return err
 	}
 	return dropBlob(ctx, tx, tenant, f.SHA256)

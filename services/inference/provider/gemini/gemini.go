@@ -36,6 +36,7 @@ type Provider struct {
 	client  provider.Client
 	issuer  string // of what is returned to it only
 	lessons *provider.Lessons
+	vertex  bool // it is Vertex AI, whose other methods differ
 }
 
 // New implements provider.Kind.
@@ -51,7 +52,10 @@ func (Kind) New(cfg provider.Config) (provider.Provider, error) {
 		return nil
 	}
 	client, err := provider.NewClient(cfg, defaultBaseURL, sign)
-	return &Provider{client: client, issuer: provider.Issuer(name, cfg.BaseURL), lessons: provider.NewLessons()}, err
+	return &Provider{
+		client: client, issuer: provider.Issuer(name, cfg.BaseURL), lessons: provider.NewLessons(),
+		vertex: strings.Contains(cfg.BaseURL, "aiplatform.googleapis.com"),
+	}, err
 }
 
 // Generate implements provider.Provider.

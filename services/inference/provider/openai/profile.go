@@ -30,6 +30,10 @@ type profile struct {
 	bridge bool
 	// subset: the server knows a part of JSON Schema.
 	subset bool
+	// noVectors: the server has no embeddings, noRerank: no reranking.
+	noVectors, noRerank bool
+	// embedTokens is how many tokens the server embeds at once; 0 = as OpenAI.
+	embedTokens int
 	// sheet is what the server takes besides text.
 	sheet provider.Sheet
 }
@@ -52,21 +56,24 @@ var (
 
 // profiles lists the servers of which deviations are known.
 var profiles = []profile{
-	{hosts: []string{"openai.com"}, official: true, sheet: sheet},
-	{hosts: []string{".azure.com"}, official: true, sheet: sheet},
-	{hosts: []string{".googleapis.com"}, subset: true, sheet: withAudio},
+	{hosts: []string{"openai.com"}, official: true, noRerank: true, sheet: sheet},
+	{hosts: []string{".azure.com"}, official: true, noRerank: true, sheet: sheet},
+	{hosts: []string{".googleapis.com"}, subset: true, noRerank: true, sheet: withAudio},
 	{name: "vllm", baseURL: "http://127.0.0.1:8000/v1", sheet: withAudio},
-	{name: "deepseek", baseURL: "https://api.deepseek.com/v1", hosts: []string{"deepseek.com"}, sheet: textOnly},
+	{
+		name: "deepseek", baseURL: "https://api.deepseek.com/v1", hosts: []string{"deepseek.com"}, noVectors: true, noRerank: true,
+		sheet: textOnly,
+	},
 	{
 		name: "mistral", baseURL: "https://api.mistral.ai/v1", hosts: []string{"mistral.ai"}, noStreamOptions: true, noReturn: true,
-		shortIDs: true, bridge: true, sheet: someImages,
+		shortIDs: true, bridge: true, noRerank: true, embedTokens: 16_000, sheet: someImages,
 	},
 	{
 		name: "groq", baseURL: "https://api.groq.com/openai/v1", hosts: []string{"groq.com"}, completionLimit: true, noReturn: true,
-		sheet: fewImages,
+		noVectors: true, noRerank: true, sheet: fewImages,
 	},
 	{name: "openrouter", baseURL: "https://openrouter.ai/api/v1", hosts: []string{"openrouter.ai"}, sheet: sheet},
-	{name: "lmstudio", baseURL: "http://127.0.0.1:1234/v1", sheet: plainImages},
+	{name: "lmstudio", baseURL: "http://127.0.0.1:1234/v1", noRerank: true, sheet: plainImages},
 	{name: "llamacpp", baseURL: "http://127.0.0.1:8080/v1", sheet: withAudio},
 }
 

@@ -13,6 +13,8 @@
 //	loop:N             make the calls of this stage in N model steps, one after the other (at most 1000).
 //	say:TEXT           the final answer, when all stages are through. TEXT goes on to the next directive or "then", or is a
 //	                   JSON string in quotes. Several are joined by a space.
+//	cite: WORDS        search the agent's documents for WORDS, which are as TEXT in say and may have a space before them; the final
+//	                   answer quotes and cites the first passage that is found.
 //	tokens:N           N words "w1 w2 …" in the final answer (at most 100000).
 //	image:all          the final answer says what images, sounds and other files came with the message and with results: types,
 //	                   pixels and bytes.
@@ -38,7 +40,8 @@
 //
 // A message without call, say and tokens is free text (pauses, thoughts and failures still apply): the tool whose name and
 // description share most words with it is called, with arguments found in the text; the answer quotes its result. If required
-// arguments cannot be found it says which; if no tool fits it says what it is.
+// arguments cannot be found it says which; if no tool fits it says what it is. Where an agent has banks and no
+// other tool fits better, they are searched for the message, and the answer quotes and cites the first passage.
 //
 // Instructions are not read, except for the marks of workflows/contract. Asked for a strategy it says plan when the message has
 // several parts (a numbered list, or parts with "then" or "finally" between them), react when it has a call directive, and else what the

@@ -17,10 +17,15 @@ const (
 	maxListed = 20   // tools
 )
 
-// free answers a message without directives: it calls a tool or says why it does not.
+// free answers a message without directives: it searches the agent's documents, calls a tool, or says why it does not.
 func (s script) free(r *reply, tools []*inferencev1.ToolDefinition) {
 	var first *candidate
-	for _, c := range rank(s.rest, tools) {
+	ranked := rank(s.rest, tools)
+	if searches(ranked, tools) {
+		r.calls, r.finish = []call{searchFor(s.rest)}, provider.ToolCalls
+		return
+	}
+	for _, c := range ranked {
 		arguments, missing := c.schema.fill(s.rest)
 		if len(missing) == 0 {
 			written, err := json.Marshal(arguments)

@@ -49,7 +49,7 @@ func parse(text string) (script, error) {
 
 func (s *scanner) stage() *stage { return &s.out.stages[len(s.out.stages)-1] }
 
-var directive = regexp.MustCompile(`^(?:(call):[A-Za-z0-9_.-]|(say|think):\S|(json):[{\[]|(loop|slow|first|tokens):\d+(?:\s|$)` +
+var directive = regexp.MustCompile(`^(?:(call):[A-Za-z0-9_.-]|(say|think):\S|(cite):\s*\S|(json):[{\[]|(loop|slow|first|tokens):\d+(?:\s|$)` +
 	`|(fail):(?:once|always)(?:\s|$)|(image):all(?:\s|$)|(finish):(?:stop|length|content_filter)(?:\s|$))`)
 
 // directive returns the name of the directive that begins at pos, and where its value begins; "" if there is none.
@@ -100,6 +100,10 @@ func (s *scanner) read(name string) (err error) {
 		s.readCall()
 	case "say":
 		s.out.say = append(s.out.say, s.run())
+	case "cite":
+		s.pos = s.skipSpace(s.pos)
+		s.stage().calls = append(s.stage().calls, searchFor(s.run()))
+		s.out.cites = true
 	case "json":
 		var value json.RawMessage
 		if n := s.json(&value); n > 0 {

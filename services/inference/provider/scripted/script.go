@@ -23,6 +23,7 @@ type script struct {
 	stages      []stage
 	say         []string
 	images      bool // the answer describes images
+	cites       bool // the answer cites documents
 	slow, first time.Duration
 	fail        string
 	finish      string
@@ -67,12 +68,18 @@ func (s script) reply(here place, tools []*inferencev1.ToolDefinition) reply {
 	if s.images {
 		said = append(said[:len(said):len(said)], here.seen())
 	}
+	citation, searched := cited(here.results)
+	if s.cites && searched {
+		said = append(said[:len(said):len(said)], citation)
+	}
 	r := reply{step: here.step, finish: s.finish, text: strings.Join(said, " ")}
 	if len(last.calls) == 0 && (here.step == before) {
 		r.think = last.think
 	}
 	switch {
 	case len(said) > 0:
+	case searched && before == 0:
+		r.text = citation
 	case len(here.results) > 0:
 		r.text = quote(here.results)
 	case before > 0:

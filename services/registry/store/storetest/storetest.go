@@ -225,7 +225,7 @@ func (s suite) inventories(t *testing.T) {
 		t.Errorf("tool %+v, %v", tool, err)
 	}
 	full, err := s.Tools(t.Context(), "inv", []string{"n__add", "n__b", "n__none"})
-	if err != nil || len(full) != 2 || string(full[0].Definition.Raw) != "{}" || full[1].Effect != store.Once ||
+	if err != nil || len(full) != 2 || full[0].Definition.Raw != nil || full[1].Effect != store.Once ||
 		string(full[1].Definition.InputSchema) != `{ "type":"object" }` {
 		t.Errorf("tools %+v, %v", full, err)
 	}

@@ -41,6 +41,7 @@ func fullBlueprint(t *testing.T) agentspec.Spec {
 		},
 		Agents: []string{"helper"}, MaxContextTokens: 4000, Fallbacks: []string{"b/c"},
 		Generation: &turnv1.Generation{ToolChoice: "none", Stop: []string{"END"}}, OutputSchema: schema, Degrade: agentspec.DegradeFail,
+		Banks: []string{"handbook"},
 	}
 }
 

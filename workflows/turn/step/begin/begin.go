@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,6 +19,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/passage"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
@@ -179,10 +181,14 @@ func (b begin) resolve(ctx context.Context, loaded *step.Loaded) (*inferencev1.C
 	return chain, tools, cmp.Or(err, toolsErr)
 }
 
-// resolveTools asks which tools the agent's globs stand for and its user may use. An agent that thinks directly is shown none.
+// resolveTools asks which tools the agent's globs stand for and its user may use. An agent that thinks directly is shown none, and only one
+// with banks is shown those that read documents.
 func (b begin) resolveTools(ctx context.Context, loaded *step.Loaded) (*registryv1.ResolveToolsResponse, error) {
 	agent := loaded.GetAgent()
 	globs := agent.GetTools()
+	if len(agent.GetBanks()) > 0 {
+		globs = slices.Concat(globs, passage.Tools())
+	}
 	if len(globs)+len(loaded.GetAgentTools()) == 0 || agent.GetStrategy() == turnv1.Strategy_STRATEGY_DIRECT {
 		return nil, nil
 	}
@@ -196,6 +202,9 @@ func (b begin) resolveTools(ctx context.Context, loaded *step.Loaded) (*registry
 		return nil, fmt.Errorf("resolve tools: %w", err)
 	}
 	b.Pinned.KeepDefinitions(resp.GetTools())
+	if len(agent.GetBanks()) == 0 {
+		resp.Tools = slices.DeleteFunc(resp.GetTools(), func(t *registryv1.Tool) bool { return passage.IsTool(t.GetName()) })
+	}
 	return resp, nil
 }
 

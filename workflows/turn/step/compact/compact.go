@@ -19,6 +19,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/cite"
 	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
@@ -107,6 +108,7 @@ func (c compaction) summary(ctx context.Context, p *cutPlan) (string, *turnv1.Us
 	if err != nil {
 		return "", nil, err
 	}
+	older = (*cite.Sources)(nil).Prompt(older, "") // marks of passages that are left out mean nothing
 	most := int32(min(max(p.room/8, minSummary), maxSummary))
 	summarised := transcript(older, p.head > 0, int(p.room)-int(most)-instructionTokens)
 	text := fmt.Sprintf("%s%d\n\n%s", contract.CompactPrefix, len(older), summarised)

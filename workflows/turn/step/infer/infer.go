@@ -22,6 +22,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/cite"
 	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
@@ -97,6 +98,8 @@ type prompt struct {
 	reads int64
 	// tainted: what the model reads is not trusted.
 	tainted bool
+	// sources are what the turn has retrieved, which the answer can cite.
+	sources *cite.Sources
 	// found are the events of shields that found something in such input.
 	found []*turnv1.Event
 }
@@ -193,11 +196,13 @@ func (i *infer) listen(
 		defer hold.stop()
 		say = hold.add
 	}
+	say, end := i.citing(say)
 	finished, err := ask(ctx, i.Work, i.request, func(m *inferencev1.GenerateResponse) {
 		if piece, ok := ans.add(m); ok {
 			say(piece)
 		}
 	})
+	end()
 	if err != nil && !step.Cut(ctx) {
 		return nil, nil, fmt.Errorf("ask model: %w", err)
 	}
@@ -293,6 +298,8 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 		return p, err
 	}
 	restore(messages, documents)
+	p.sources = cite.Read(history.GetMessages(), i.Turn.TurnID)
+	messages = p.sources.Prompt(messages, i.Turn.TurnID)
 	req := &inferencev1.GenerateRequest{
 		Model: surface.GetModel(), Instructions: instructions, Messages: conversation.WithResults(messages),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: i.Turn.TurnID, Step: i.Ref.GetKey(),

@@ -69,6 +69,7 @@ func (i *infer) message(a *answer, finished *inferencev1.Finished) *turnv1.Messa
 	if text != "" {
 		m.Content = []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}
 	}
+	i.cite(m)
 	return m
 }
 

@@ -10,6 +10,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/passage"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 	"github.com/windlass-dev/windlass/workflows/turn/step/toolsearch"
 )
@@ -59,9 +60,10 @@ func (c *Cache) Hidden(loaded *step.Loaded, tool string) bool {
 	})
 }
 
-// shown reports whether a model is shown a tool beside the pair: that of artifacts, and the one that the agent has it call.
+// shown reports whether a model is shown a tool beside the pair: that of artifacts, those that read documents, and the one that the agent
+// has it call.
 func shown(loaded *step.Loaded, p *executionv1.PinnedTool) bool {
-	return p.GetWithArtifacts() || p.GetName() == loaded.GetAgent().GetGeneration().GetToolChoice()
+	return p.GetWithArtifacts() || passage.IsTool(p.GetName()) || p.GetName() == loaded.GetAgent().GetGeneration().GetToolChoice()
 }
 
 // Named returns those of the named tools that a turn has pinned, in the order of the names, as a model reads them.

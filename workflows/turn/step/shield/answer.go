@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/cite"
 	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 )
 
@@ -47,8 +50,8 @@ func (c *Checker) Answer(ctx context.Context, w *step.Work, m *turnv1.Message) (
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateCheck)
 		defer cancel()
 	}
-	text := conversation.Text(m)
-	checked, err := c.Check(ctx, w.Loaded, StageOutput, text, m.GetReasoning())
+	text, citations := conversation.Text(m), citationsOf(m)
+	checked, err := c.Check(ctx, w.Loaded, StageOutput, append([]string{text, m.GetReasoning()}, quotesOf(citations)...)...)
 	switch {
 	case err != nil && late:
 		m.Content, m.Reasoning, m.Verbatim = nil, "", nil
@@ -71,10 +74,42 @@ func (c *Checker) Answer(ctx context.Context, w *step.Work, m *turnv1.Message) (
 	}
 	if blocked = answer.GetBlocked(); blocked {
 		text, m.Reasoning, m.ToolCalls, m.Verbatim = Withheld("answer", answer), "", nil, nil
+		citations = nil
 	}
 	m.Content = nil
 	if text != "" {
-		m.Content = []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}}
+		citations = cite.Reposition(text, quoted(citations, checked[2:]))
+		m.Content = []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}, Citations: citations}}
 	}
 	return blocked, Triggered(StageOutput, "", checked), nil
+}
+
+func citationsOf(m *turnv1.Message) (out []*turnv1.Citation) {
+	for _, p := range m.GetContent() {
+		out = append(out, p.GetCitations()...)
+	}
+	return out
+}
+
+func quotesOf(citations []*turnv1.Citation) (out []string) {
+	for _, c := range citations {
+		out = append(out, c.GetQuote())
+	}
+	return out
+}
+
+// quoted returns citations with their quotes as the shields leave them: a blocked one is empty.
+func quoted(citations []*turnv1.Citation, checked []*policyv1.CheckedText) []*turnv1.Citation {
+	out := make([]*turnv1.Citation, 0, len(citations))
+	for i, c := range citations {
+		c = proto.CloneOf(c)
+		switch {
+		case checked[i].GetBlocked():
+			c.Quote = ""
+		case checked[i].GetRedacted():
+			c.Quote = checked[i].GetText()
+		}
+		out = append(out, c)
+	}
+	return out
 }

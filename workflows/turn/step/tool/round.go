@@ -86,5 +86,6 @@ func (t *tool) request() *registryv1.CallToolRequest {
 		ArgumentsJson: t.call.GetArgumentsJson(), TurnId: t.Turn.TurnID, SessionId: t.Turn.SessionID, CallId: t.call.GetCallId(),
 		Key: t.Turn.TurnID + "/" + stepkey.FirstRound(t.Ref.GetKey()), CanWait: true, RunnerId: t.Pinned.Worker(),
 		ApprovalRules: slices.Concat(t.approvals, t.Loaded.GetAgent().GetApprovals()), Tainted: t.call.GetTainted(),
+		Banks: t.Loaded.GetAgent().GetBanks(),
 	}
 }

@@ -880,70 +880,6 @@ func (x *Capabilities) GetStructuredOutput() bool {
 	return false
 }
 
-// ToolDefinition is a tool that the model can call.
-type ToolDefinition struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tool name, at most 64 characters of [A-Za-z0-9_-].
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Description for the model.
-	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// JSON Schema of its arguments, byte for byte as the source provides it.
-	InputSchemaJson string `protobuf:"bytes,3,opt,name=input_schema_json,json=inputSchemaJson,proto3" json:"input_schema_json,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
-}
-
-func (x *ToolDefinition) Reset() {
-	*x = ToolDefinition{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ToolDefinition) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ToolDefinition) ProtoMessage() {}
-
-func (x *ToolDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ToolDefinition.ProtoReflect.Descriptor instead.
-func (*ToolDefinition) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *ToolDefinition) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *ToolDefinition) GetDescription() string {
-	if x != nil {
-		return x.Description
-	}
-	return ""
-}
-
-func (x *ToolDefinition) GetInputSchemaJson() string {
-	if x != nil {
-		return x.InputSchemaJson
-	}
-	return ""
-}
-
 // GenerateRequest is one model call.
 type GenerateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -988,7 +924,7 @@ type GenerateRequest struct {
 
 func (x *GenerateRequest) Reset() {
 	*x = GenerateRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +936,7 @@ func (x *GenerateRequest) String() string {
 func (*GenerateRequest) ProtoMessage() {}
 
 func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +949,7 @@ func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateRequest.ProtoReflect.Descriptor instead.
 func (*GenerateRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GenerateRequest) GetModel() string {
@@ -1146,7 +1082,7 @@ type OutputFormat struct {
 
 func (x *OutputFormat) Reset() {
 	*x = OutputFormat{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1094,7 @@ func (x *OutputFormat) String() string {
 func (*OutputFormat) ProtoMessage() {}
 
 func (x *OutputFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1107,7 @@ func (x *OutputFormat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputFormat.ProtoReflect.Descriptor instead.
 func (*OutputFormat) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{12}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OutputFormat) GetSchemaJson() string {
@@ -1194,7 +1130,7 @@ type CallBudget struct {
 
 func (x *CallBudget) Reset() {
 	*x = CallBudget{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1142,7 @@ func (x *CallBudget) String() string {
 func (*CallBudget) ProtoMessage() {}
 
 func (x *CallBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1155,7 @@ func (x *CallBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallBudget.ProtoReflect.Descriptor instead.
 func (*CallBudget) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{13}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CallBudget) GetAttempts() int32 {
@@ -1253,7 +1189,7 @@ type ModerateRequest struct {
 
 func (x *ModerateRequest) Reset() {
 	*x = ModerateRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[14]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1201,7 @@ func (x *ModerateRequest) String() string {
 func (*ModerateRequest) ProtoMessage() {}
 
 func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[14]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1214,7 @@ func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerateRequest.ProtoReflect.Descriptor instead.
 func (*ModerateRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{14}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ModerateRequest) GetModel() string {
@@ -1320,7 +1256,7 @@ type ModerateResponse struct {
 
 func (x *ModerateResponse) Reset() {
 	*x = ModerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[15]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1332,7 +1268,7 @@ func (x *ModerateResponse) String() string {
 func (*ModerateResponse) ProtoMessage() {}
 
 func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[15]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1345,7 +1281,7 @@ func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerateResponse.ProtoReflect.Descriptor instead.
 func (*ModerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{15}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ModerateResponse) GetResults() []*ModerationResult {
@@ -1368,7 +1304,7 @@ type ModerationResult struct {
 
 func (x *ModerationResult) Reset() {
 	*x = ModerationResult{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[16]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1316,7 @@ func (x *ModerationResult) String() string {
 func (*ModerationResult) ProtoMessage() {}
 
 func (x *ModerationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[16]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1329,7 @@ func (x *ModerationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerationResult.ProtoReflect.Descriptor instead.
 func (*ModerationResult) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{16}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ModerationResult) GetFlagged() bool {
@@ -1429,7 +1365,7 @@ type GenerateResponse struct {
 
 func (x *GenerateResponse) Reset() {
 	*x = GenerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[17]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1377,7 @@ func (x *GenerateResponse) String() string {
 func (*GenerateResponse) ProtoMessage() {}
 
 func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[17]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1390,7 @@ func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateResponse.ProtoReflect.Descriptor instead.
 func (*GenerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{17}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GenerateResponse) GetEvent() isGenerateResponse_Event {
@@ -1565,7 +1501,7 @@ type ToolCallDelta struct {
 
 func (x *ToolCallDelta) Reset() {
 	*x = ToolCallDelta{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[18]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1577,7 +1513,7 @@ func (x *ToolCallDelta) String() string {
 func (*ToolCallDelta) ProtoMessage() {}
 
 func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[18]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1590,7 +1526,7 @@ func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{18}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ToolCallDelta) GetIndex() int32 {
@@ -1652,7 +1588,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[19]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1600,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[19]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1613,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{19}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Finished) GetFinishReason() string {
@@ -1770,7 +1706,7 @@ type ListModelsRequest struct {
 
 func (x *ListModelsRequest) Reset() {
 	*x = ListModelsRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[20]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +1718,7 @@ func (x *ListModelsRequest) String() string {
 func (*ListModelsRequest) ProtoMessage() {}
 
 func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[20]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +1731,7 @@ func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsRequest.ProtoReflect.Descriptor instead.
 func (*ListModelsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{20}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListModelsRequest) GetPageSize() int32 {
@@ -1825,7 +1761,7 @@ type ListModelsResponse struct {
 
 func (x *ListModelsResponse) Reset() {
 	*x = ListModelsResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[21]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1773,7 @@ func (x *ListModelsResponse) String() string {
 func (*ListModelsResponse) ProtoMessage() {}
 
 func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[21]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1786,7 @@ func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsResponse.ProtoReflect.Descriptor instead.
 func (*ListModelsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{21}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListModelsResponse) GetModels() []*Model {
@@ -1878,7 +1814,7 @@ type ResolveModelRequest struct {
 
 func (x *ResolveModelRequest) Reset() {
 	*x = ResolveModelRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[22]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1826,7 @@ func (x *ResolveModelRequest) String() string {
 func (*ResolveModelRequest) ProtoMessage() {}
 
 func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[22]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1839,7 @@ func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveModelRequest.ProtoReflect.Descriptor instead.
 func (*ResolveModelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{22}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ResolveModelRequest) GetModel() string {
@@ -1917,7 +1853,7 @@ var File_windlass_inference_v1_inference_proto protoreflect.FileDescriptor
 
 const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xb3\x02\n" +
+	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a%windlass/inference/v1/embedding.proto\x1a\"windlass/inference/v1/health.proto\x1a windlass/inference/v1/tool.proto\x1a!windlass/inference/v1/trial.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xb3\x02\n" +
 	"\x13ResolveChainRequest\x12\"\n" +
 	"\bagent_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
 	"\x05model\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12-\n" +
@@ -1980,11 +1916,7 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x0fmax_audio_bytes\x18\x06 \x01(\x03R\rmaxAudioBytes\x12,\n" +
 	"\x12max_document_bytes\x18\a \x01(\x03R\x10maxDocumentBytes\x12\x14\n" +
 	"\x05tools\x18\b \x01(\bR\x05tools\x12+\n" +
-	"\x11structured_output\x18\t \x01(\bR\x10structuredOutput\"\x90\x01\n" +
-	"\x0eToolDefinition\x120\n" +
-	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,64}$R\x04name\x12 \n" +
-	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
-	"\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\"\x95\a\n" +
+	"\x11structured_output\x18\t \x01(\bR\x10structuredOutput\"\x95\a\n" +
 	"\x0fGenerateRequest\x12\x1e\n" +
 	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12\"\n" +
 	"\finstructions\x18\x02 \x01(\tR\finstructions\x12K\n" +
@@ -2067,10 +1999,16 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x0eModerationForm\x12\x1f\n" +
 	"\x1bMODERATION_FORM_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15MODERATION_FORM_GUARD\x10\x01\x12\x1c\n" +
-	"\x18MODERATION_FORM_ENDPOINT\x10\x022\xc0\x06\n" +
+	"\x18MODERATION_FORM_ENDPOINT\x10\x022\xf0\r\n" +
 	"\x10InferenceService\x12\x80\x01\n" +
 	"\bGenerate\x12&.windlass.inference.v1.GenerateRequest\x1a'.windlass.inference.v1.GenerateResponse\"!\xaa\xfd\x1b\x19inference.models.generate\xb0\xfd\x1b\x010\x01\x12~\n" +
-	"\bModerate\x12&.windlass.inference.v1.ModerateRequest\x1a'.windlass.inference.v1.ModerateResponse\"!\xaa\xfd\x1b\x19inference.models.moderate\xb0\xfd\x1b\x01\x12\x8e\x01\n" +
+	"\bModerate\x12&.windlass.inference.v1.ModerateRequest\x1a'.windlass.inference.v1.ModerateResponse\"!\xaa\xfd\x1b\x19inference.models.moderate\xb0\xfd\x1b\x01\x12\x89\x01\n" +
+	"\x05Embed\x12#.windlass.inference.v1.EmbedRequest\x1a$.windlass.inference.v1.EmbedResponse\"5\xaa\xfd\x1b\x16inference.models.embed\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/models:embed\x12\x8e\x01\n" +
+	"\x06Rerank\x12$.windlass.inference.v1.RerankRequest\x1a%.windlass.inference.v1.RerankResponse\"7\xaa\xfd\x1b\x17inference.models.rerank\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/models:rerank\x12\xa2\x01\n" +
+	"\vCountTokens\x12).windlass.inference.v1.CountTokensRequest\x1a*.windlass.inference.v1.CountTokensResponse\"<\xaa\xfd\x1b\x16inference.models.count\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/models:count-tokens\x12\xa3\x01\n" +
+	"\x0fListModelHealth\x12-.windlass.inference.v1.ListModelHealthRequest\x1a..windlass.inference.v1.ListModelHealthResponse\"1\xaa\xfd\x1b\x15inference.health.list\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/model-health\x12\xb4\x01\n" +
+	"\x10ResetModelHealth\x12..windlass.inference.v1.ResetModelHealthRequest\x1a/.windlass.inference.v1.ResetModelHealthResponse\"?\xaa\xfd\x1b\x16inference.health.reset\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/model-health:reset\x12\x8e\x01\n" +
+	"\bTryModel\x12&.windlass.inference.v1.TryModelRequest\x1a'.windlass.inference.v1.TryModelResponse\"1\xaa\xfd\x1b\x14inference.models.try\x82\xd3\xe4\x93\x02\x13:\x01*\"\x0e/v1/models:try\x12\x8e\x01\n" +
 	"\n" +
 	"ListModels\x12(.windlass.inference.v1.ListModelsRequest\x1a).windlass.inference.v1.ListModelsResponse\"+\xaa\xfd\x1b\x15inference.models.list\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/models\x12\x8d\x01\n" +
@@ -2094,86 +2032,110 @@ func file_windlass_inference_v1_inference_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_inference_v1_inference_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_windlass_inference_v1_inference_proto_goTypes = []any{
-	(ModerationForm)(0),         // 0: windlass.inference.v1.ModerationForm
-	(*ResolveChainRequest)(nil), // 1: windlass.inference.v1.ResolveChainRequest
-	(*Chain)(nil),               // 2: windlass.inference.v1.Chain
-	(*ChainTarget)(nil),         // 3: windlass.inference.v1.ChainTarget
-	(*SkippedTarget)(nil),       // 4: windlass.inference.v1.SkippedTarget
-	(*Route)(nil),               // 5: windlass.inference.v1.Route
-	(*RouteTarget)(nil),         // 6: windlass.inference.v1.RouteTarget
-	(*ListRoutesRequest)(nil),   // 7: windlass.inference.v1.ListRoutesRequest
-	(*ListRoutesResponse)(nil),  // 8: windlass.inference.v1.ListRoutesResponse
-	(*Model)(nil),               // 9: windlass.inference.v1.Model
-	(*Capabilities)(nil),        // 10: windlass.inference.v1.Capabilities
-	(*ToolDefinition)(nil),      // 11: windlass.inference.v1.ToolDefinition
-	(*GenerateRequest)(nil),     // 12: windlass.inference.v1.GenerateRequest
-	(*OutputFormat)(nil),        // 13: windlass.inference.v1.OutputFormat
-	(*CallBudget)(nil),          // 14: windlass.inference.v1.CallBudget
-	(*ModerateRequest)(nil),     // 15: windlass.inference.v1.ModerateRequest
-	(*ModerateResponse)(nil),    // 16: windlass.inference.v1.ModerateResponse
-	(*ModerationResult)(nil),    // 17: windlass.inference.v1.ModerationResult
-	(*GenerateResponse)(nil),    // 18: windlass.inference.v1.GenerateResponse
-	(*ToolCallDelta)(nil),       // 19: windlass.inference.v1.ToolCallDelta
-	(*Finished)(nil),            // 20: windlass.inference.v1.Finished
-	(*ListModelsRequest)(nil),   // 21: windlass.inference.v1.ListModelsRequest
-	(*ListModelsResponse)(nil),  // 22: windlass.inference.v1.ListModelsResponse
-	(*ResolveModelRequest)(nil), // 23: windlass.inference.v1.ResolveModelRequest
-	(*v1.Principal)(nil),        // 24: windlass.policy.v1.Principal
-	(*v11.Price)(nil),           // 25: windlass.turn.v1.Price
-	(v11.OutputMode)(0),         // 26: windlass.turn.v1.OutputMode
-	(*v11.Message)(nil),         // 27: windlass.turn.v1.Message
-	(*v11.ModelAttempt)(nil),    // 28: windlass.turn.v1.ModelAttempt
-	(*v11.Generation)(nil),      // 29: windlass.turn.v1.Generation
-	(*durationpb.Duration)(nil), // 30: google.protobuf.Duration
-	(*v11.ToolCall)(nil),        // 31: windlass.turn.v1.ToolCall
-	(*v11.Usage)(nil),           // 32: windlass.turn.v1.Usage
-	(*v11.Verbatim)(nil),        // 33: windlass.turn.v1.Verbatim
+	(ModerationForm)(0),              // 0: windlass.inference.v1.ModerationForm
+	(*ResolveChainRequest)(nil),      // 1: windlass.inference.v1.ResolveChainRequest
+	(*Chain)(nil),                    // 2: windlass.inference.v1.Chain
+	(*ChainTarget)(nil),              // 3: windlass.inference.v1.ChainTarget
+	(*SkippedTarget)(nil),            // 4: windlass.inference.v1.SkippedTarget
+	(*Route)(nil),                    // 5: windlass.inference.v1.Route
+	(*RouteTarget)(nil),              // 6: windlass.inference.v1.RouteTarget
+	(*ListRoutesRequest)(nil),        // 7: windlass.inference.v1.ListRoutesRequest
+	(*ListRoutesResponse)(nil),       // 8: windlass.inference.v1.ListRoutesResponse
+	(*Model)(nil),                    // 9: windlass.inference.v1.Model
+	(*Capabilities)(nil),             // 10: windlass.inference.v1.Capabilities
+	(*GenerateRequest)(nil),          // 11: windlass.inference.v1.GenerateRequest
+	(*OutputFormat)(nil),             // 12: windlass.inference.v1.OutputFormat
+	(*CallBudget)(nil),               // 13: windlass.inference.v1.CallBudget
+	(*ModerateRequest)(nil),          // 14: windlass.inference.v1.ModerateRequest
+	(*ModerateResponse)(nil),         // 15: windlass.inference.v1.ModerateResponse
+	(*ModerationResult)(nil),         // 16: windlass.inference.v1.ModerationResult
+	(*GenerateResponse)(nil),         // 17: windlass.inference.v1.GenerateResponse
+	(*ToolCallDelta)(nil),            // 18: windlass.inference.v1.ToolCallDelta
+	(*Finished)(nil),                 // 19: windlass.inference.v1.Finished
+	(*ListModelsRequest)(nil),        // 20: windlass.inference.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),       // 21: windlass.inference.v1.ListModelsResponse
+	(*ResolveModelRequest)(nil),      // 22: windlass.inference.v1.ResolveModelRequest
+	(*v1.Principal)(nil),             // 23: windlass.policy.v1.Principal
+	(*v11.Price)(nil),                // 24: windlass.turn.v1.Price
+	(v11.OutputMode)(0),              // 25: windlass.turn.v1.OutputMode
+	(*v11.Message)(nil),              // 26: windlass.turn.v1.Message
+	(*ToolDefinition)(nil),           // 27: windlass.inference.v1.ToolDefinition
+	(*v11.ModelAttempt)(nil),         // 28: windlass.turn.v1.ModelAttempt
+	(*v11.Generation)(nil),           // 29: windlass.turn.v1.Generation
+	(*durationpb.Duration)(nil),      // 30: google.protobuf.Duration
+	(*v11.ToolCall)(nil),             // 31: windlass.turn.v1.ToolCall
+	(*v11.Usage)(nil),                // 32: windlass.turn.v1.Usage
+	(*v11.Verbatim)(nil),             // 33: windlass.turn.v1.Verbatim
+	(*EmbedRequest)(nil),             // 34: windlass.inference.v1.EmbedRequest
+	(*RerankRequest)(nil),            // 35: windlass.inference.v1.RerankRequest
+	(*CountTokensRequest)(nil),       // 36: windlass.inference.v1.CountTokensRequest
+	(*ListModelHealthRequest)(nil),   // 37: windlass.inference.v1.ListModelHealthRequest
+	(*ResetModelHealthRequest)(nil),  // 38: windlass.inference.v1.ResetModelHealthRequest
+	(*TryModelRequest)(nil),          // 39: windlass.inference.v1.TryModelRequest
+	(*EmbedResponse)(nil),            // 40: windlass.inference.v1.EmbedResponse
+	(*RerankResponse)(nil),           // 41: windlass.inference.v1.RerankResponse
+	(*CountTokensResponse)(nil),      // 42: windlass.inference.v1.CountTokensResponse
+	(*ListModelHealthResponse)(nil),  // 43: windlass.inference.v1.ListModelHealthResponse
+	(*ResetModelHealthResponse)(nil), // 44: windlass.inference.v1.ResetModelHealthResponse
+	(*TryModelResponse)(nil),         // 45: windlass.inference.v1.TryModelResponse
 }
 var file_windlass_inference_v1_inference_proto_depIdxs = []int32{
-	24, // 0: windlass.inference.v1.ResolveChainRequest.principal:type_name -> windlass.policy.v1.Principal
+	23, // 0: windlass.inference.v1.ResolveChainRequest.principal:type_name -> windlass.policy.v1.Principal
 	3,  // 1: windlass.inference.v1.Chain.targets:type_name -> windlass.inference.v1.ChainTarget
 	4,  // 2: windlass.inference.v1.Chain.skipped:type_name -> windlass.inference.v1.SkippedTarget
 	9,  // 3: windlass.inference.v1.ChainTarget.model:type_name -> windlass.inference.v1.Model
 	6,  // 4: windlass.inference.v1.Route.targets:type_name -> windlass.inference.v1.RouteTarget
 	5,  // 5: windlass.inference.v1.ListRoutesResponse.routes:type_name -> windlass.inference.v1.Route
-	25, // 6: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
-	26, // 7: windlass.inference.v1.Model.output_modes:type_name -> windlass.turn.v1.OutputMode
+	24, // 6: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
+	25, // 7: windlass.inference.v1.Model.output_modes:type_name -> windlass.turn.v1.OutputMode
 	10, // 8: windlass.inference.v1.Model.capabilities:type_name -> windlass.inference.v1.Capabilities
-	27, // 9: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
-	11, // 10: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
+	26, // 9: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
+	27, // 10: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
 	28, // 11: windlass.inference.v1.GenerateRequest.attempts:type_name -> windlass.turn.v1.ModelAttempt
-	14, // 12: windlass.inference.v1.GenerateRequest.budget:type_name -> windlass.inference.v1.CallBudget
-	24, // 13: windlass.inference.v1.GenerateRequest.principal:type_name -> windlass.policy.v1.Principal
+	13, // 12: windlass.inference.v1.GenerateRequest.budget:type_name -> windlass.inference.v1.CallBudget
+	23, // 13: windlass.inference.v1.GenerateRequest.principal:type_name -> windlass.policy.v1.Principal
 	29, // 14: windlass.inference.v1.GenerateRequest.generation:type_name -> windlass.turn.v1.Generation
-	13, // 15: windlass.inference.v1.GenerateRequest.output_format:type_name -> windlass.inference.v1.OutputFormat
+	12, // 15: windlass.inference.v1.GenerateRequest.output_format:type_name -> windlass.inference.v1.OutputFormat
 	30, // 16: windlass.inference.v1.CallBudget.time:type_name -> google.protobuf.Duration
 	0,  // 17: windlass.inference.v1.ModerateRequest.form:type_name -> windlass.inference.v1.ModerationForm
-	17, // 18: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
-	19, // 19: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
-	20, // 20: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
+	16, // 18: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
+	18, // 19: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
+	19, // 20: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
 	28, // 21: windlass.inference.v1.GenerateResponse.attempt:type_name -> windlass.turn.v1.ModelAttempt
 	31, // 22: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
 	32, // 23: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
 	33, // 24: windlass.inference.v1.Finished.verbatim:type_name -> windlass.turn.v1.Verbatim
 	28, // 25: windlass.inference.v1.Finished.attempt:type_name -> windlass.turn.v1.ModelAttempt
-	26, // 26: windlass.inference.v1.Finished.output_mode:type_name -> windlass.turn.v1.OutputMode
+	25, // 26: windlass.inference.v1.Finished.output_mode:type_name -> windlass.turn.v1.OutputMode
 	9,  // 27: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
-	12, // 28: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
-	15, // 29: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
-	21, // 30: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
-	23, // 31: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
-	1,  // 32: windlass.inference.v1.InferenceService.ResolveChain:input_type -> windlass.inference.v1.ResolveChainRequest
-	7,  // 33: windlass.inference.v1.InferenceService.ListRoutes:input_type -> windlass.inference.v1.ListRoutesRequest
-	18, // 34: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
-	16, // 35: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
-	22, // 36: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
-	9,  // 37: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
-	2,  // 38: windlass.inference.v1.InferenceService.ResolveChain:output_type -> windlass.inference.v1.Chain
-	8,  // 39: windlass.inference.v1.InferenceService.ListRoutes:output_type -> windlass.inference.v1.ListRoutesResponse
-	34, // [34:40] is the sub-list for method output_type
-	28, // [28:34] is the sub-list for method input_type
+	11, // 28: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
+	14, // 29: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
+	34, // 30: windlass.inference.v1.InferenceService.Embed:input_type -> windlass.inference.v1.EmbedRequest
+	35, // 31: windlass.inference.v1.InferenceService.Rerank:input_type -> windlass.inference.v1.RerankRequest
+	36, // 32: windlass.inference.v1.InferenceService.CountTokens:input_type -> windlass.inference.v1.CountTokensRequest
+	37, // 33: windlass.inference.v1.InferenceService.ListModelHealth:input_type -> windlass.inference.v1.ListModelHealthRequest
+	38, // 34: windlass.inference.v1.InferenceService.ResetModelHealth:input_type -> windlass.inference.v1.ResetModelHealthRequest
+	39, // 35: windlass.inference.v1.InferenceService.TryModel:input_type -> windlass.inference.v1.TryModelRequest
+	20, // 36: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
+	22, // 37: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
+	1,  // 38: windlass.inference.v1.InferenceService.ResolveChain:input_type -> windlass.inference.v1.ResolveChainRequest
+	7,  // 39: windlass.inference.v1.InferenceService.ListRoutes:input_type -> windlass.inference.v1.ListRoutesRequest
+	17, // 40: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
+	15, // 41: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
+	40, // 42: windlass.inference.v1.InferenceService.Embed:output_type -> windlass.inference.v1.EmbedResponse
+	41, // 43: windlass.inference.v1.InferenceService.Rerank:output_type -> windlass.inference.v1.RerankResponse
+	42, // 44: windlass.inference.v1.InferenceService.CountTokens:output_type -> windlass.inference.v1.CountTokensResponse
+	43, // 45: windlass.inference.v1.InferenceService.ListModelHealth:output_type -> windlass.inference.v1.ListModelHealthResponse
+	44, // 46: windlass.inference.v1.InferenceService.ResetModelHealth:output_type -> windlass.inference.v1.ResetModelHealthResponse
+	45, // 47: windlass.inference.v1.InferenceService.TryModel:output_type -> windlass.inference.v1.TryModelResponse
+	21, // 48: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
+	9,  // 49: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
+	2,  // 50: windlass.inference.v1.InferenceService.ResolveChain:output_type -> windlass.inference.v1.Chain
+	8,  // 51: windlass.inference.v1.InferenceService.ListRoutes:output_type -> windlass.inference.v1.ListRoutesResponse
+	40, // [40:52] is the sub-list for method output_type
+	28, // [28:40] is the sub-list for method input_type
 	28, // [28:28] is the sub-list for extension type_name
 	28, // [28:28] is the sub-list for extension extendee
 	0,  // [0:28] is the sub-list for field type_name
@@ -2184,8 +2146,12 @@ func file_windlass_inference_v1_inference_proto_init() {
 	if File_windlass_inference_v1_inference_proto != nil {
 		return
 	}
-	file_windlass_inference_v1_inference_proto_msgTypes[11].OneofWrappers = []any{}
-	file_windlass_inference_v1_inference_proto_msgTypes[17].OneofWrappers = []any{
+	file_windlass_inference_v1_embedding_proto_init()
+	file_windlass_inference_v1_health_proto_init()
+	file_windlass_inference_v1_tool_proto_init()
+	file_windlass_inference_v1_trial_proto_init()
+	file_windlass_inference_v1_inference_proto_msgTypes[10].OneofWrappers = []any{}
+	file_windlass_inference_v1_inference_proto_msgTypes[16].OneofWrappers = []any{
 		(*GenerateResponse_TextDelta)(nil),
 		(*GenerateResponse_ReasoningDelta)(nil),
 		(*GenerateResponse_ToolCallDelta)(nil),
@@ -2198,7 +2164,7 @@ func file_windlass_inference_v1_inference_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_inference_v1_inference_proto_rawDesc), len(file_windlass_inference_v1_inference_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,12 +21,18 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	InferenceService_Generate_FullMethodName     = "/windlass.inference.v1.InferenceService/Generate"
-	InferenceService_Moderate_FullMethodName     = "/windlass.inference.v1.InferenceService/Moderate"
-	InferenceService_ListModels_FullMethodName   = "/windlass.inference.v1.InferenceService/ListModels"
-	InferenceService_ResolveModel_FullMethodName = "/windlass.inference.v1.InferenceService/ResolveModel"
-	InferenceService_ResolveChain_FullMethodName = "/windlass.inference.v1.InferenceService/ResolveChain"
-	InferenceService_ListRoutes_FullMethodName   = "/windlass.inference.v1.InferenceService/ListRoutes"
+	InferenceService_Generate_FullMethodName         = "/windlass.inference.v1.InferenceService/Generate"
+	InferenceService_Moderate_FullMethodName         = "/windlass.inference.v1.InferenceService/Moderate"
+	InferenceService_Embed_FullMethodName            = "/windlass.inference.v1.InferenceService/Embed"
+	InferenceService_Rerank_FullMethodName           = "/windlass.inference.v1.InferenceService/Rerank"
+	InferenceService_CountTokens_FullMethodName      = "/windlass.inference.v1.InferenceService/CountTokens"
+	InferenceService_ListModelHealth_FullMethodName  = "/windlass.inference.v1.InferenceService/ListModelHealth"
+	InferenceService_ResetModelHealth_FullMethodName = "/windlass.inference.v1.InferenceService/ResetModelHealth"
+	InferenceService_TryModel_FullMethodName         = "/windlass.inference.v1.InferenceService/TryModel"
+	InferenceService_ListModels_FullMethodName       = "/windlass.inference.v1.InferenceService/ListModels"
+	InferenceService_ResolveModel_FullMethodName     = "/windlass.inference.v1.InferenceService/ResolveModel"
+	InferenceService_ResolveChain_FullMethodName     = "/windlass.inference.v1.InferenceService/ResolveChain"
+	InferenceService_ListRoutes_FullMethodName       = "/windlass.inference.v1.InferenceService/ListRoutes"
 )
 
 // InferenceServiceClient is the client API for InferenceService service.
@@ -49,6 +55,27 @@ type InferenceServiceClient interface {
 	// moderation endpoint. Errors are those of Generate, FAILED_PRECONDITION/MODEL_REJECTED for a provider without such an endpoint, and
 	// DATA_LOSS/MODEL_STREAM_BROKEN for an answer that is none.
 	Moderate(ctx context.Context, in *ModerateRequest, opts ...grpc.CallOption) (*ModerateResponse, error)
+	// Embed makes vectors of texts with an embedding model. Texts are sent in requests of the size that the provider takes, with any of its
+	// keys that is healthy. All vectors are of one length and hold finite numbers; there is one for each text, in the order of the request.
+	// Vectors of different models cannot be compared, so that no other model answers in place of one that fails.
+	// Errors are those of Generate, PERMISSION_DENIED if a rule denies the caller the model, FAILED_PRECONDITION/MODEL_REJECTED for a
+	// provider without embeddings, and DATA_LOSS/MODEL_STREAM_BROKEN for an answer that is none.
+	Embed(ctx context.Context, in *EmbedRequest, opts ...grpc.CallOption) (*EmbedResponse, error)
+	// Rerank orders documents by how well they answer a query, with a reranking model. Errors are those of Embed.
+	Rerank(ctx context.Context, in *RerankRequest, opts ...grpc.CallOption) (*RerankResponse, error)
+	// CountTokens counts the tokens of a conversation as a model reads it. Providers with an endpoint for it are asked; otherwise the count
+	// is an estimate, and says so. Errors are those of Embed.
+	CountTokens(ctx context.Context, in *CountTokensRequest, opts ...grpc.CallOption) (*CountTokensResponse, error)
+	// ListModelHealth lists the models and keys that failed lately, by kind and name: what cools down, what is refused, and what has failed
+	// without cooling down yet. All others are healthy. Replicas of the service share it.
+	ListModelHealth(ctx context.Context, in *ListModelHealthRequest, opts ...grpc.CallOption) (*ListModelHealthResponse, error)
+	// ResetModelHealth forgets the failures of a model or key, so that it is called again.
+	// Errors: NOT_FOUND when nothing of that name has failed.
+	ResetModelHealth(ctx context.Context, in *ResetModelHealthRequest, opts ...grpc.CallOption) (*ResetModelHealthResponse, error)
+	// TryModel makes small calls of a model and says which features it honours. Each check is one to three calls, which cost tokens.
+	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, INVALID_ARGUMENT for an unknown check, and PERMISSION_DENIED if a rule denies the caller the
+	// model. Failures of the calls are results.
+	TryModel(ctx context.Context, in *TryModelRequest, opts ...grpc.CallOption) (*TryModelResponse, error)
 	// ListModels lists the available models, the default first. For providers that cannot list their models, it returns those in the
 	// configuration.
 	ListModels(ctx context.Context, in *ListModelsRequest, opts ...grpc.CallOption) (*ListModelsResponse, error)
@@ -94,6 +121,66 @@ func (c *inferenceServiceClient) Moderate(ctx context.Context, in *ModerateReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ModerateResponse)
 	err := c.cc.Invoke(ctx, InferenceService_Moderate_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *inferenceServiceClient) Embed(ctx context.Context, in *EmbedRequest, opts ...grpc.CallOption) (*EmbedResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EmbedResponse)
+	err := c.cc.Invoke(ctx, InferenceService_Embed_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *inferenceServiceClient) Rerank(ctx context.Context, in *RerankRequest, opts ...grpc.CallOption) (*RerankResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RerankResponse)
+	err := c.cc.Invoke(ctx, InferenceService_Rerank_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *inferenceServiceClient) CountTokens(ctx context.Context, in *CountTokensRequest, opts ...grpc.CallOption) (*CountTokensResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CountTokensResponse)
+	err := c.cc.Invoke(ctx, InferenceService_CountTokens_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *inferenceServiceClient) ListModelHealth(ctx context.Context, in *ListModelHealthRequest, opts ...grpc.CallOption) (*ListModelHealthResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListModelHealthResponse)
+	err := c.cc.Invoke(ctx, InferenceService_ListModelHealth_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *inferenceServiceClient) ResetModelHealth(ctx context.Context, in *ResetModelHealthRequest, opts ...grpc.CallOption) (*ResetModelHealthResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResetModelHealthResponse)
+	err := c.cc.Invoke(ctx, InferenceService_ResetModelHealth_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *inferenceServiceClient) TryModel(ctx context.Context, in *TryModelRequest, opts ...grpc.CallOption) (*TryModelResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TryModelResponse)
+	err := c.cc.Invoke(ctx, InferenceService_TryModel_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +247,27 @@ type InferenceServiceServer interface {
 	// moderation endpoint. Errors are those of Generate, FAILED_PRECONDITION/MODEL_REJECTED for a provider without such an endpoint, and
 	// DATA_LOSS/MODEL_STREAM_BROKEN for an answer that is none.
 	Moderate(context.Context, *ModerateRequest) (*ModerateResponse, error)
+	// Embed makes vectors of texts with an embedding model. Texts are sent in requests of the size that the provider takes, with any of its
+	// keys that is healthy. All vectors are of one length and hold finite numbers; there is one for each text, in the order of the request.
+	// Vectors of different models cannot be compared, so that no other model answers in place of one that fails.
+	// Errors are those of Generate, PERMISSION_DENIED if a rule denies the caller the model, FAILED_PRECONDITION/MODEL_REJECTED for a
+	// provider without embeddings, and DATA_LOSS/MODEL_STREAM_BROKEN for an answer that is none.
+	Embed(context.Context, *EmbedRequest) (*EmbedResponse, error)
+	// Rerank orders documents by how well they answer a query, with a reranking model. Errors are those of Embed.
+	Rerank(context.Context, *RerankRequest) (*RerankResponse, error)
+	// CountTokens counts the tokens of a conversation as a model reads it. Providers with an endpoint for it are asked; otherwise the count
+	// is an estimate, and says so. Errors are those of Embed.
+	CountTokens(context.Context, *CountTokensRequest) (*CountTokensResponse, error)
+	// ListModelHealth lists the models and keys that failed lately, by kind and name: what cools down, what is refused, and what has failed
+	// without cooling down yet. All others are healthy. Replicas of the service share it.
+	ListModelHealth(context.Context, *ListModelHealthRequest) (*ListModelHealthResponse, error)
+	// ResetModelHealth forgets the failures of a model or key, so that it is called again.
+	// Errors: NOT_FOUND when nothing of that name has failed.
+	ResetModelHealth(context.Context, *ResetModelHealthRequest) (*ResetModelHealthResponse, error)
+	// TryModel makes small calls of a model and says which features it honours. Each check is one to three calls, which cost tokens.
+	// Errors: INVALID_ARGUMENT/MODEL_UNKNOWN, INVALID_ARGUMENT for an unknown check, and PERMISSION_DENIED if a rule denies the caller the
+	// model. Failures of the calls are results.
+	TryModel(context.Context, *TryModelRequest) (*TryModelResponse, error)
 	// ListModels lists the available models, the default first. For providers that cannot list their models, it returns those in the
 	// configuration.
 	ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error)
@@ -187,6 +295,24 @@ func (UnimplementedInferenceServiceServer) Generate(*GenerateRequest, grpc.Serve
 }
 func (UnimplementedInferenceServiceServer) Moderate(context.Context, *ModerateRequest) (*ModerateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Moderate not implemented")
+}
+func (UnimplementedInferenceServiceServer) Embed(context.Context, *EmbedRequest) (*EmbedResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Embed not implemented")
+}
+func (UnimplementedInferenceServiceServer) Rerank(context.Context, *RerankRequest) (*RerankResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Rerank not implemented")
+}
+func (UnimplementedInferenceServiceServer) CountTokens(context.Context, *CountTokensRequest) (*CountTokensResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CountTokens not implemented")
+}
+func (UnimplementedInferenceServiceServer) ListModelHealth(context.Context, *ListModelHealthRequest) (*ListModelHealthResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListModelHealth not implemented")
+}
+func (UnimplementedInferenceServiceServer) ResetModelHealth(context.Context, *ResetModelHealthRequest) (*ResetModelHealthResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResetModelHealth not implemented")
+}
+func (UnimplementedInferenceServiceServer) TryModel(context.Context, *TryModelRequest) (*TryModelResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TryModel not implemented")
 }
 func (UnimplementedInferenceServiceServer) ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListModels not implemented")
@@ -246,6 +372,114 @@ func _InferenceService_Moderate_Handler(srv interface{}, ctx context.Context, de
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(InferenceServiceServer).Moderate(ctx, req.(*ModerateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InferenceService_Embed_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EmbedRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).Embed(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_Embed_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).Embed(ctx, req.(*EmbedRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InferenceService_Rerank_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RerankRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).Rerank(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_Rerank_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).Rerank(ctx, req.(*RerankRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InferenceService_CountTokens_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CountTokensRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).CountTokens(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_CountTokens_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).CountTokens(ctx, req.(*CountTokensRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InferenceService_ListModelHealth_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListModelHealthRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).ListModelHealth(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_ListModelHealth_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).ListModelHealth(ctx, req.(*ListModelHealthRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InferenceService_ResetModelHealth_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResetModelHealthRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).ResetModelHealth(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_ResetModelHealth_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).ResetModelHealth(ctx, req.(*ResetModelHealthRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InferenceService_TryModel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TryModelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).TryModel(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_TryModel_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).TryModel(ctx, req.(*TryModelRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -332,6 +566,30 @@ var InferenceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Moderate",
 			Handler:    _InferenceService_Moderate_Handler,
+		},
+		{
+			MethodName: "Embed",
+			Handler:    _InferenceService_Embed_Handler,
+		},
+		{
+			MethodName: "Rerank",
+			Handler:    _InferenceService_Rerank_Handler,
+		},
+		{
+			MethodName: "CountTokens",
+			Handler:    _InferenceService_CountTokens_Handler,
+		},
+		{
+			MethodName: "ListModelHealth",
+			Handler:    _InferenceService_ListModelHealth_Handler,
+		},
+		{
+			MethodName: "ResetModelHealth",
+			Handler:    _InferenceService_ResetModelHealth_Handler,
+		},
+		{
+			MethodName: "TryModel",
+			Handler:    _InferenceService_TryModel_Handler,
 		},
 		{
 			MethodName: "ListModels",

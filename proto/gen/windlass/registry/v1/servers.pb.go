@@ -115,7 +115,9 @@ type MCPServer struct {
 	// True when the caller may use its resources.
 	Resources bool `protobuf:"varint,2,opt,name=resources,proto3" json:"resources,omitempty"`
 	// True when the caller may use its prompts.
-	Prompts       bool `protobuf:"varint,3,opt,name=prompts,proto3" json:"prompts,omitempty"`
+	Prompts bool `protobuf:"varint,3,opt,name=prompts,proto3" json:"prompts,omitempty"`
+	// True when it is no server but a source of skills of which the caller may use some: their tools have the texts, and it takes no requests.
+	Skills        bool `protobuf:"varint,4,opt,name=skills,proto3" json:"skills,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -167,6 +169,13 @@ func (x *MCPServer) GetResources() bool {
 func (x *MCPServer) GetPrompts() bool {
 	if x != nil {
 		return x.Prompts
+	}
+	return false
+}
+
+func (x *MCPServer) GetSkills() bool {
+	if x != nil {
+		return x.Skills
 	}
 	return false
 }
@@ -531,11 +540,12 @@ const file_windlass_registry_v1_servers_proto_rawDesc = "" +
 	"\"windlass/registry/v1/servers.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a!windlass/options/v1/options.proto\"\x14\n" +
 	"\x12ListServersRequest\"P\n" +
 	"\x13ListServersResponse\x129\n" +
-	"\aservers\x18\x01 \x03(\v2\x1f.windlass.registry.v1.MCPServerR\aservers\"[\n" +
+	"\aservers\x18\x01 \x03(\v2\x1f.windlass.registry.v1.MCPServerR\aservers\"s\n" +
 	"\tMCPServer\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n" +
 	"\tresources\x18\x02 \x01(\bR\tresources\x12\x18\n" +
-	"\aprompts\x18\x03 \x01(\bR\aprompts\"\xc8\x02\n" +
+	"\aprompts\x18\x03 \x01(\bR\aprompts\x12\x16\n" +
+	"\x06skills\x18\x04 \x01(\bR\x06skills\"\xc8\x02\n" +
 	"\x15ForwardRequestRequest\x12$\n" +
 	"\x06source\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06source\x12\x87\x01\n" +
 	"\x06method\x18\x02 \x01(\tBo\xbaHlrjR\x0eresources/listR\x18resources/templates/listR\x0eresources/readR\fprompts/listR\vprompts/getR\x13completion/completeR\x06method\x12\x1f\n" +

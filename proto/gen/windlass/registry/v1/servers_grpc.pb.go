@@ -31,7 +31,8 @@ const (
 // ServerService passes what MCP servers offer besides tools, resources and prompts, through to MCP clients. A caller may use the resources of
 // a source if policy allows it the name "source__resources", and its prompts if policy allows "source__prompts".
 type ServerServiceClient interface {
-	// ListServers lists the enabled MCP sources of which the caller may use resources or prompts, ordered by name.
+	// ListServers lists the enabled MCP sources of which the caller may use resources or prompts, and the enabled sources of skills of which the
+	// caller may use a tool, ordered by name.
 	ListServers(ctx context.Context, in *ListServersRequest, opts ...grpc.CallOption) (*ListServersResponse, error)
 	// ForwardRequest sends one request about resources, prompts or completions to the server of a source.
 	// Errors: NOT_FOUND when the source does not exist or the caller may not use it; UNAVAILABLE/TOOL_UNAVAILABLE when its server does not
@@ -98,7 +99,8 @@ type ServerService_WatchResourcesClient = grpc.ServerStreamingClient[WatchResour
 // ServerService passes what MCP servers offer besides tools, resources and prompts, through to MCP clients. A caller may use the resources of
 // a source if policy allows it the name "source__resources", and its prompts if policy allows "source__prompts".
 type ServerServiceServer interface {
-	// ListServers lists the enabled MCP sources of which the caller may use resources or prompts, ordered by name.
+	// ListServers lists the enabled MCP sources of which the caller may use resources or prompts, and the enabled sources of skills of which the
+	// caller may use a tool, ordered by name.
 	ListServers(context.Context, *ListServersRequest) (*ListServersResponse, error)
 	// ForwardRequest sends one request about resources, prompts or completions to the server of a source.
 	// Errors: NOT_FOUND when the source does not exist or the caller may not use it; UNAVAILABLE/TOOL_UNAVAILABLE when its server does not

@@ -1010,7 +1010,8 @@ type Source struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// "mcp" (an MCP server), "openapi" (an HTTP API that an OpenAPI 3 document describes), "http" (an HTTP API whose endpoints are written by
 	// hand), "graphql" (a GraphQL API, whose queries and mutations become tools), "grpc" (a gRPC server, whose methods become tools), "workflow"
-	// (Temporal workflows), "agent" (agents of Windlass) or "builtin" (tools of the mesh itself).
+	// (Temporal workflows), "agent" (agents of Windlass), "skills" (instructions in the Agent Skills format, each of which is a tool that returns
+	// its text) or "builtin" (tools of the mesh itself).
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// URL of an MCP server over streamable HTTP or SSE, of an OpenAPI document, or of a GraphQL API. Of a gRPC server "grpc://host:port", or
 	// "grpcs://host:port" with TLS.
@@ -1019,7 +1020,8 @@ type Source struct {
 	Command []string `protobuf:"bytes,5,rep,name=command,proto3" json:"command,omitempty"`
 	// Environment of the program. Keep secrets in the bridge's environment and refer to them as "${env:NAME}".
 	Env map[string]string `protobuf:"bytes,6,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Working directory of the program.
+	// Working directory of the program. Of a source of kind "skills", the absolute path of a folder on the registry's machine that has skills,
+	// which must be below one of registry.skills.dirs.
 	Dir string `protobuf:"bytes,7,opt,name=dir,proto3" json:"dir,omitempty"`
 	// Headers of each HTTP request, or metadata of each gRPC call. Headers that carry secrets must refer to "${env:NAME}", a variable of the MCP
 	// bridge or, for an API, of the registry.
@@ -1062,6 +1064,9 @@ type Source struct {
 	// Descriptors of the services of a gRPC server: an encoded google.protobuf.FileDescriptorSet with all imports. Empty = the server is asked
 	// by reflection (grpc.reflection.v1, else v1alpha). Lists of sources omit it.
 	DescriptorSet []byte `protobuf:"bytes,39,opt,name=descriptor_set,json=descriptorSet,proto3" json:"descriptor_set,omitempty"`
+	// Skills as a zip file or as a tar file that may be compressed with gzip, instead of dir: folders with a SKILL.md, at any depth. Lists of
+	// sources omit it.
+	Archive []byte `protobuf:"bytes,63,opt,name=archive,proto3" json:"archive,omitempty"`
 	// Name of the metadata in which a gRPC server takes the key of a call, for example "idempotency-key"; empty = it takes none. Calls of
 	// methods that only read have no key.
 	KeyHeader string `protobuf:"bytes,40,opt,name=key_header,json=keyHeader,proto3" json:"key_header,omitempty"`
@@ -1308,6 +1313,13 @@ func (x *Source) GetEndpoints() []*Endpoint {
 func (x *Source) GetDescriptorSet() []byte {
 	if x != nil {
 		return x.DescriptorSet
+	}
+	return nil
+}
+
+func (x *Source) GetArchive() []byte {
+	if x != nil {
+		return x.Archive
 	}
 	return nil
 }
@@ -2395,12 +2407,12 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	" \x01(\rB\n" +
 	"\xbaH\a*\x05\x18\x80\xe7\x84\x0fR\x17executionTimeoutSeconds\x12\x1c\n" +
 	"\x04tags\x18\v \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x04tags\x125\n" +
-	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\x9c\x16\n" +
+	"\x06effect\x18\f \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x06effect\"\xca\x16\n" +
 	"\x06Source\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\xc8\x01\n" +
 	"\x04name\x18\x02 \x01(\tB\xb3\x01\xe0A\x02\xbaH\xac\x01\xba\x01\xa8\x01\n" +
-	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12[\n" +
-	"\x04kind\x18\x03 \x01(\tBG\xe0A\x02\xbaHAr?R\x00R\x03mcpR\aopenapiR\x04httpR\agraphqlR\x04grpcR\bworkflowR\x05agentR\abuiltinR\x04kind\x12\x1a\n" +
+	"\vsource.name\x12Nlower-case letters, digits, - and single _, at most 32, starting with a letter\x1aIthis == '' || this.matches('^[a-z](_?[a-z0-9-]+)*$') && this.size() <= 32R\x04name\x12c\n" +
+	"\x04kind\x18\x03 \x01(\tBO\xe0A\x02\xbaHIrGR\x00R\x03mcpR\aopenapiR\x04httpR\agraphqlR\x04grpcR\bworkflowR\x05agentR\x06skillsR\abuiltinR\x04kind\x12\x1a\n" +
 	"\x03url\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12#\n" +
 	"\acommand\x18\x05 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\acommand\x12A\n" +
 	"\x03env\x18\x06 \x03(\v2%.windlass.registry.v1.Source.EnvEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x03env\x12\x1a\n" +
@@ -2425,7 +2437,9 @@ const file_windlass_registry_v1_sources_proto_rawDesc = "" +
 	"\tsync_auth\x18> \x01(\v2 .windlass.registry.v1.SourceAuthR\bsyncAuth\x12G\n" +
 	"\tendpoints\x18! \x03(\v2\x1e.windlass.registry.v1.EndpointB\t\xbaH\x06\x92\x01\x03\x10\xf4\x03R\tendpoints\x121\n" +
 	"\x0edescriptor_set\x18' \x01(\fB\n" +
-	"\xbaH\az\x05\x18\x80\x80\x80\x04R\rdescriptorSet\x12'\n" +
+	"\xbaH\az\x05\x18\x80\x80\x80\x04R\rdescriptorSet\x12$\n" +
+	"\aarchive\x18? \x01(\fB\n" +
+	"\xbaH\az\x05\x18\x80\x80\x80\x04R\aarchive\x12'\n" +
 	"\n" +
 	"key_header\x18( \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\tkeyHeader\x12%\n" +
 	"\tmax_calls\x18\" \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxCalls\x12J\n" +

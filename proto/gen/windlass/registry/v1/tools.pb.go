@@ -183,7 +183,10 @@ type Tool struct {
 	// True when its source says that it should no longer be used.
 	Deprecated bool `protobuf:"varint,15,opt,name=deprecated,proto3" json:"deprecated,omitempty"`
 	// ID of the agent that it is; empty for other tools. A call of it within a turn is a child session.
-	AgentId       string `protobuf:"bytes,16,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	AgentId string `protobuf:"bytes,16,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// True when it is a skill, the tool of a source of kind "skills": a call returns the text of its SKILL.md, or of the file that the argument
+	// `file` names. MCP clients also read it as the resource skill://SOURCE/SKILL/SKILL.md.
+	Skill         bool `protobuf:"varint,17,opt,name=skill,proto3" json:"skill,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -328,6 +331,13 @@ func (x *Tool) GetAgentId() string {
 		return x.AgentId
 	}
 	return ""
+}
+
+func (x *Tool) GetSkill() bool {
+	if x != nil {
+		return x.Skill
+	}
+	return false
 }
 
 // ListToolsRequest pages through tools.
@@ -2199,7 +2209,9 @@ type CallToolRequest struct {
 	// Otherwise such a call is refused with a result that says so.
 	CanWait bool `protobuf:"varint,13,opt,name=can_wait,json=canWait,proto3" json:"can_wait,omitempty"`
 	// The model had read content that is not trusted when it requested the call; see windlass.turn.v1.Message.tainted.
-	Tainted       bool `protobuf:"varint,16,opt,name=tainted,proto3" json:"tainted,omitempty"`
+	Tainted bool `protobuf:"varint,16,opt,name=tainted,proto3" json:"tainted,omitempty"`
+	// Ids of the banks that the turn's agent answers from. The mesh's tools that read documents read no others in a turn.
+	Banks         []string `protobuf:"bytes,17,rep,name=banks,proto3" json:"banks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2337,6 +2349,13 @@ func (x *CallToolRequest) GetTainted() bool {
 		return x.Tainted
 	}
 	return false
+}
+
+func (x *CallToolRequest) GetBanks() []string {
+	if x != nil {
+		return x.Banks
+	}
+	return nil
 }
 
 // StopCallRequest names a call.
@@ -3634,7 +3653,7 @@ var File_windlass_registry_v1_tools_proto protoreflect.FileDescriptor
 
 const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
-	" windlass/registry/v1/tools.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\"windlass/registry/v1/sources.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xcf\x04\n" +
+	" windlass/registry/v1/tools.proto\x12\x14windlass.registry.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\"windlass/registry/v1/sources.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1bwindlass/turn/v1/wait.proto\"\xea\x04\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12#\n" +
@@ -3656,7 +3675,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
 	"deprecated\x18\x0f \x01(\bR\n" +
 	"deprecated\x12\x1e\n" +
-	"\bagent_id\x18\x10 \x01(\tB\x03\xe0A\x03R\aagentId\"\xdf\x01\n" +
+	"\bagent_id\x18\x10 \x01(\tB\x03\xe0A\x03R\aagentId\x12\x19\n" +
+	"\x05skill\x18\x11 \x01(\bB\x03\xe0A\x03R\x05skill\"\xdf\x01\n" +
 	"\x10ListToolsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -3798,7 +3818,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x15GetDefinitionsRequest\x12!\n" +
 	"\x06hashes\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x06hashes\"J\n" +
 	"\x16GetDefinitionsResponse\x120\n" +
-	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xc2\x05\n" +
+	"\x05tools\x18\x01 \x03(\v2\x1a.windlass.registry.v1.ToolR\x05tools\"\xe2\x05\n" +
 	"\x0fCallToolRequest\x12C\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12\x1e\n" +
 	"\x04tool\x18\x02 \x01(\tB\n" +
@@ -3820,7 +3840,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"resolution\x12%\n" +
 	"\trunner_id\x18\x0e \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\brunnerId\x12\x19\n" +
 	"\bcan_wait\x18\r \x01(\bR\acanWait\x12\x18\n" +
-	"\atainted\x18\x10 \x01(\bR\atainted\"/\n" +
+	"\atainted\x18\x10 \x01(\bR\atainted\x12\x1e\n" +
+	"\x05banks\x18\x11 \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x05banks\"/\n" +
 	"\x0fStopCallRequest\x12\x1c\n" +
 	"\x03key\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\xff\x01R\x03key\",\n" +

@@ -356,7 +356,11 @@ type Agent struct {
 	OutputSchema *structpb.Struct `protobuf:"bytes,61,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
 	// What to do about a file of the user that the model does not take (Model.capabilities). "text" (default): the model reads a note in its
 	// place, and message.completed has a warning. "fail": the turn fails with "model_rejected". What tools return is always replaced.
-	Degrade       string `protobuf:"bytes,80,opt,name=degrade,proto3" json:"degrade,omitempty"`
+	Degrade string `protobuf:"bytes,80,opt,name=degrade,proto3" json:"degrade,omitempty"`
+	// Banks of documents that the agent answers from. Its turns have the tools mesh__search_knowledge and mesh__read_document, which find what
+	// the user of the turn may read, if a policy permits the tools to the user. Marks of passages that were found become the citations of the
+	// answer. A bank that does not exist is left out of a search.
+	Banks         []string `protobuf:"bytes,90,rep,name=banks,proto3" json:"banks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -571,6 +575,13 @@ func (x *Agent) GetDegrade() string {
 		return x.Degrade
 	}
 	return ""
+}
+
+func (x *Agent) GetBanks() []string {
+	if x != nil {
+		return x.Banks
+	}
+	return nil
 }
 
 // InstructionRule gives an agent other instructions for users with certain roles or with a certain claim. If both conditions are set,
@@ -1471,7 +1482,7 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\tR\brevision\"?\n" +
 	"\x0fExplainedTarget\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x88\f\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc7\f\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -1504,7 +1515,8 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
 	"generation\x12<\n" +
 	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12-\n" +
-	"\adegrade\x18P \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04textR\x04failR\adegrade\x1a9\n" +
+	"\adegrade\x18P \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04textR\x04failR\adegrade\x12=\n" +
+	"\x05banks\x18Z \x03(\tB'\xbaH$\x92\x01!\x10 \x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x05banks\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +

@@ -643,6 +643,432 @@ func (*DeleteFileResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_files_proto_rawDescGZIP(), []int{9}
 }
 
+// Upload is a file that arrives in parts.
+type Upload struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "upl_…".
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// File name, for display.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Declared IANA media type; empty = as found in the content.
+	MediaType string `protobuf:"bytes,3,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
+	// Size of the whole file in bytes.
+	Size int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	// Number of bytes that have arrived.
+	Offset int64 `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"`
+	// The file; set once all bytes have arrived.
+	File *File `protobuf:"bytes,6,opt,name=file,proto3" json:"file,omitempty"`
+	// When the upload is deleted, complete or not: 24 hours after bytes last arrived. Its file stays.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Upload) Reset() {
+	*x = Upload{}
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Upload) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Upload) ProtoMessage() {}
+
+func (x *Upload) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Upload.ProtoReflect.Descriptor instead.
+func (*Upload) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_files_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Upload) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Upload) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Upload) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *Upload) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Upload) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *Upload) GetFile() *File {
+	if x != nil {
+		return x.File
+	}
+	return nil
+}
+
+func (x *Upload) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+// CreateUploadRequest describes a file that arrives in parts.
+type CreateUploadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The file.
+	Spec *FileSpec `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Its size in bytes.
+	Size          int64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateUploadRequest) Reset() {
+	*x = CreateUploadRequest{}
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateUploadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateUploadRequest) ProtoMessage() {}
+
+func (x *CreateUploadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateUploadRequest.ProtoReflect.Descriptor instead.
+func (*CreateUploadRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_files_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CreateUploadRequest) GetSpec() *FileSpec {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *CreateUploadRequest) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+// AppendUploadRequest is a message that adds bytes to an upload.
+type AppendUploadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the message has.
+	//
+	// Types that are valid to be assigned to Message:
+	//
+	//	*AppendUploadRequest_Position
+	//	*AppendUploadRequest_Data
+	Message       isAppendUploadRequest_Message `protobuf_oneof:"message"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AppendUploadRequest) Reset() {
+	*x = AppendUploadRequest{}
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AppendUploadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AppendUploadRequest) ProtoMessage() {}
+
+func (x *AppendUploadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AppendUploadRequest.ProtoReflect.Descriptor instead.
+func (*AppendUploadRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_files_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *AppendUploadRequest) GetMessage() isAppendUploadRequest_Message {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
+func (x *AppendUploadRequest) GetPosition() *UploadPosition {
+	if x != nil {
+		if x, ok := x.Message.(*AppendUploadRequest_Position); ok {
+			return x.Position
+		}
+	}
+	return nil
+}
+
+func (x *AppendUploadRequest) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Message.(*AppendUploadRequest_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+type isAppendUploadRequest_Message interface {
+	isAppendUploadRequest_Message()
+}
+
+type AppendUploadRequest_Position struct {
+	// Where the bytes belong; in the first message only.
+	Position *UploadPosition `protobuf:"bytes,1,opt,name=position,proto3,oneof"`
+}
+
+type AppendUploadRequest_Data struct {
+	// Next bytes of the file, at most 1 MiB.
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3,oneof"`
+}
+
+func (*AppendUploadRequest_Position) isAppendUploadRequest_Message() {}
+
+func (*AppendUploadRequest_Data) isAppendUploadRequest_Message() {}
+
+// UploadPosition is a position in an upload.
+type UploadPosition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "upl_…".
+	UploadId string `protobuf:"bytes,1,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`
+	// Number of bytes before it. It must be the number of those that have arrived.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UploadPosition) Reset() {
+	*x = UploadPosition{}
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UploadPosition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UploadPosition) ProtoMessage() {}
+
+func (x *UploadPosition) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UploadPosition.ProtoReflect.Descriptor instead.
+func (*UploadPosition) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_files_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *UploadPosition) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
+func (x *UploadPosition) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+// GetUploadRequest names an upload.
+type GetUploadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "upl_…".
+	UploadId      string `protobuf:"bytes,1,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetUploadRequest) Reset() {
+	*x = GetUploadRequest{}
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetUploadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetUploadRequest) ProtoMessage() {}
+
+func (x *GetUploadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetUploadRequest.ProtoReflect.Descriptor instead.
+func (*GetUploadRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_files_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetUploadRequest) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
+// DeleteUploadRequest names an upload.
+type DeleteUploadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "upl_…".
+	UploadId      string `protobuf:"bytes,1,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteUploadRequest) Reset() {
+	*x = DeleteUploadRequest{}
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteUploadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteUploadRequest) ProtoMessage() {}
+
+func (x *DeleteUploadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteUploadRequest.ProtoReflect.Descriptor instead.
+func (*DeleteUploadRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_files_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DeleteUploadRequest) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
+// DeleteUploadResponse is empty.
+type DeleteUploadResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteUploadResponse) Reset() {
+	*x = DeleteUploadResponse{}
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteUploadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteUploadResponse) ProtoMessage() {}
+
+func (x *DeleteUploadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_files_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteUploadResponse.ProtoReflect.Descriptor instead.
+func (*DeleteUploadResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_files_proto_rawDescGZIP(), []int{16}
+}
+
 var File_windlass_sessions_v1_files_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_files_proto_rawDesc = "" +
@@ -686,10 +1112,40 @@ const file_windlass_sessions_v1_files_proto_rawDesc = "" +
 	"\x04data\x18\x02 \x01(\fR\x04data\":\n" +
 	"\x11DeleteFileRequest\x12%\n" +
 	"\afile_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06fileId\"\x14\n" +
-	"\x12DeleteFileResponse2\x95\x05\n" +
+	"\x12DeleteFileResponse\"\xe4\x01\n" +
+	"\x06Upload\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"media_type\x18\x03 \x01(\tR\tmediaType\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06offset\x18\x05 \x01(\x03R\x06offset\x12.\n" +
+	"\x04file\x18\x06 \x01(\v2\x1a.windlass.sessions.v1.FileR\x04file\x12;\n" +
+	"\vexpire_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\"i\n" +
+	"\x13CreateUploadRequest\x122\n" +
+	"\x04spec\x18\x01 \x01(\v2\x1e.windlass.sessions.v1.FileSpecR\x04spec\x12\x1e\n" +
+	"\x04size\x18\x02 \x01(\x03B\n" +
+	"\xe0A\x02\xbaH\x04\"\x02(\x01R\x04size\"\x8c\x01\n" +
+	"\x13AppendUploadRequest\x12B\n" +
+	"\bposition\x18\x01 \x01(\v2$.windlass.sessions.v1.UploadPositionH\x00R\bposition\x12\x1f\n" +
+	"\x04data\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@H\x00R\x04dataB\x10\n" +
+	"\amessage\x12\x05\xbaH\x02\b\x01\"\\\n" +
+	"\x0eUploadPosition\x12)\n" +
+	"\tupload_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\buploadId\x12\x1f\n" +
+	"\x06offset\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x06offset\"=\n" +
+	"\x10GetUploadRequest\x12)\n" +
+	"\tupload_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\buploadId\"@\n" +
+	"\x13DeleteUploadRequest\x12)\n" +
+	"\tupload_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\buploadId\"\x16\n" +
+	"\x14DeleteUploadResponse2\x90\t\n" +
 	"\vFileService\x12n\n" +
 	"\n" +
-	"UploadFile\x12'.windlass.sessions.v1.UploadFileRequest\x1a\x1a.windlass.sessions.v1.File\"\x19\xaa\xfd\x1b\x15sessions.files.create(\x01\x12~\n" +
+	"UploadFile\x12'.windlass.sessions.v1.UploadFileRequest\x1a\x1a.windlass.sessions.v1.File\"\x19\xaa\xfd\x1b\x15sessions.files.create(\x01\x12r\n" +
+	"\fCreateUpload\x12).windlass.sessions.v1.CreateUploadRequest\x1a\x1c.windlass.sessions.v1.Upload\"\x19\xaa\xfd\x1b\x15sessions.files.create\x12t\n" +
+	"\fAppendUpload\x12).windlass.sessions.v1.AppendUploadRequest\x1a\x1c.windlass.sessions.v1.Upload\"\x19\xaa\xfd\x1b\x15sessions.files.create(\x01\x12\x8b\x01\n" +
+	"\tGetUpload\x12&.windlass.sessions.v1.GetUploadRequest\x1a\x1c.windlass.sessions.v1.Upload\"8\xaa\xfd\x1b\x15sessions.files.create\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/uploads/{upload_id}\x12\x80\x01\n" +
+	"\fDeleteUpload\x12).windlass.sessions.v1.DeleteUploadRequest\x1a*.windlass.sessions.v1.DeleteUploadResponse\"\x19\xaa\xfd\x1b\x15sessions.files.create\x12~\n" +
 	"\aGetFile\x12$.windlass.sessions.v1.GetFileRequest\x1a\x1a.windlass.sessions.v1.File\"1\xaa\xfd\x1b\x12sessions.files.get\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/files/{file_id}\x12\x86\x01\n" +
 	"\tListFiles\x12&.windlass.sessions.v1.ListFilesRequest\x1a'.windlass.sessions.v1.ListFilesResponse\"(\xaa\xfd\x1b\x13sessions.files.list\x82\xd3\xe4\x93\x02\v\x12\t/v1/files\x12q\n" +
 	"\bReadFile\x12%.windlass.sessions.v1.ReadFileRequest\x1a&.windlass.sessions.v1.ReadFileResponse\"\x16\xaa\xfd\x1b\x12sessions.files.get\x12\x99\x01\n" +
@@ -710,7 +1166,7 @@ func file_windlass_sessions_v1_files_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_files_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_files_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_windlass_sessions_v1_files_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_windlass_sessions_v1_files_proto_goTypes = []any{
 	(*File)(nil),                  // 0: windlass.sessions.v1.File
 	(*FileSpec)(nil),              // 1: windlass.sessions.v1.FileSpec
@@ -722,28 +1178,47 @@ var file_windlass_sessions_v1_files_proto_goTypes = []any{
 	(*ReadFileResponse)(nil),      // 7: windlass.sessions.v1.ReadFileResponse
 	(*DeleteFileRequest)(nil),     // 8: windlass.sessions.v1.DeleteFileRequest
 	(*DeleteFileResponse)(nil),    // 9: windlass.sessions.v1.DeleteFileResponse
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*Upload)(nil),                // 10: windlass.sessions.v1.Upload
+	(*CreateUploadRequest)(nil),   // 11: windlass.sessions.v1.CreateUploadRequest
+	(*AppendUploadRequest)(nil),   // 12: windlass.sessions.v1.AppendUploadRequest
+	(*UploadPosition)(nil),        // 13: windlass.sessions.v1.UploadPosition
+	(*GetUploadRequest)(nil),      // 14: windlass.sessions.v1.GetUploadRequest
+	(*DeleteUploadRequest)(nil),   // 15: windlass.sessions.v1.DeleteUploadRequest
+	(*DeleteUploadResponse)(nil),  // 16: windlass.sessions.v1.DeleteUploadResponse
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
 }
 var file_windlass_sessions_v1_files_proto_depIdxs = []int32{
-	10, // 0: windlass.sessions.v1.File.create_time:type_name -> google.protobuf.Timestamp
+	17, // 0: windlass.sessions.v1.File.create_time:type_name -> google.protobuf.Timestamp
 	1,  // 1: windlass.sessions.v1.UploadFileRequest.spec:type_name -> windlass.sessions.v1.FileSpec
 	0,  // 2: windlass.sessions.v1.ListFilesResponse.files:type_name -> windlass.sessions.v1.File
 	0,  // 3: windlass.sessions.v1.ReadFileResponse.file:type_name -> windlass.sessions.v1.File
-	2,  // 4: windlass.sessions.v1.FileService.UploadFile:input_type -> windlass.sessions.v1.UploadFileRequest
-	3,  // 5: windlass.sessions.v1.FileService.GetFile:input_type -> windlass.sessions.v1.GetFileRequest
-	4,  // 6: windlass.sessions.v1.FileService.ListFiles:input_type -> windlass.sessions.v1.ListFilesRequest
-	6,  // 7: windlass.sessions.v1.FileService.ReadFile:input_type -> windlass.sessions.v1.ReadFileRequest
-	8,  // 8: windlass.sessions.v1.FileService.DeleteFile:input_type -> windlass.sessions.v1.DeleteFileRequest
-	0,  // 9: windlass.sessions.v1.FileService.UploadFile:output_type -> windlass.sessions.v1.File
-	0,  // 10: windlass.sessions.v1.FileService.GetFile:output_type -> windlass.sessions.v1.File
-	5,  // 11: windlass.sessions.v1.FileService.ListFiles:output_type -> windlass.sessions.v1.ListFilesResponse
-	7,  // 12: windlass.sessions.v1.FileService.ReadFile:output_type -> windlass.sessions.v1.ReadFileResponse
-	9,  // 13: windlass.sessions.v1.FileService.DeleteFile:output_type -> windlass.sessions.v1.DeleteFileResponse
-	9,  // [9:14] is the sub-list for method output_type
-	4,  // [4:9] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	0,  // 4: windlass.sessions.v1.Upload.file:type_name -> windlass.sessions.v1.File
+	17, // 5: windlass.sessions.v1.Upload.expire_time:type_name -> google.protobuf.Timestamp
+	1,  // 6: windlass.sessions.v1.CreateUploadRequest.spec:type_name -> windlass.sessions.v1.FileSpec
+	13, // 7: windlass.sessions.v1.AppendUploadRequest.position:type_name -> windlass.sessions.v1.UploadPosition
+	2,  // 8: windlass.sessions.v1.FileService.UploadFile:input_type -> windlass.sessions.v1.UploadFileRequest
+	11, // 9: windlass.sessions.v1.FileService.CreateUpload:input_type -> windlass.sessions.v1.CreateUploadRequest
+	12, // 10: windlass.sessions.v1.FileService.AppendUpload:input_type -> windlass.sessions.v1.AppendUploadRequest
+	14, // 11: windlass.sessions.v1.FileService.GetUpload:input_type -> windlass.sessions.v1.GetUploadRequest
+	15, // 12: windlass.sessions.v1.FileService.DeleteUpload:input_type -> windlass.sessions.v1.DeleteUploadRequest
+	3,  // 13: windlass.sessions.v1.FileService.GetFile:input_type -> windlass.sessions.v1.GetFileRequest
+	4,  // 14: windlass.sessions.v1.FileService.ListFiles:input_type -> windlass.sessions.v1.ListFilesRequest
+	6,  // 15: windlass.sessions.v1.FileService.ReadFile:input_type -> windlass.sessions.v1.ReadFileRequest
+	8,  // 16: windlass.sessions.v1.FileService.DeleteFile:input_type -> windlass.sessions.v1.DeleteFileRequest
+	0,  // 17: windlass.sessions.v1.FileService.UploadFile:output_type -> windlass.sessions.v1.File
+	10, // 18: windlass.sessions.v1.FileService.CreateUpload:output_type -> windlass.sessions.v1.Upload
+	10, // 19: windlass.sessions.v1.FileService.AppendUpload:output_type -> windlass.sessions.v1.Upload
+	10, // 20: windlass.sessions.v1.FileService.GetUpload:output_type -> windlass.sessions.v1.Upload
+	16, // 21: windlass.sessions.v1.FileService.DeleteUpload:output_type -> windlass.sessions.v1.DeleteUploadResponse
+	0,  // 22: windlass.sessions.v1.FileService.GetFile:output_type -> windlass.sessions.v1.File
+	5,  // 23: windlass.sessions.v1.FileService.ListFiles:output_type -> windlass.sessions.v1.ListFilesResponse
+	7,  // 24: windlass.sessions.v1.FileService.ReadFile:output_type -> windlass.sessions.v1.ReadFileResponse
+	9,  // 25: windlass.sessions.v1.FileService.DeleteFile:output_type -> windlass.sessions.v1.DeleteFileResponse
+	17, // [17:26] is the sub-list for method output_type
+	8,  // [8:17] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_files_proto_init() }
@@ -755,13 +1230,17 @@ func file_windlass_sessions_v1_files_proto_init() {
 		(*UploadFileRequest_Spec)(nil),
 		(*UploadFileRequest_Data)(nil),
 	}
+	file_windlass_sessions_v1_files_proto_msgTypes[12].OneofWrappers = []any{
+		(*AppendUploadRequest_Position)(nil),
+		(*AppendUploadRequest_Data)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_files_proto_rawDesc), len(file_windlass_sessions_v1_files_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,11 +19,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	FileService_UploadFile_FullMethodName = "/windlass.sessions.v1.FileService/UploadFile"
-	FileService_GetFile_FullMethodName    = "/windlass.sessions.v1.FileService/GetFile"
-	FileService_ListFiles_FullMethodName  = "/windlass.sessions.v1.FileService/ListFiles"
-	FileService_ReadFile_FullMethodName   = "/windlass.sessions.v1.FileService/ReadFile"
-	FileService_DeleteFile_FullMethodName = "/windlass.sessions.v1.FileService/DeleteFile"
+	FileService_UploadFile_FullMethodName   = "/windlass.sessions.v1.FileService/UploadFile"
+	FileService_CreateUpload_FullMethodName = "/windlass.sessions.v1.FileService/CreateUpload"
+	FileService_AppendUpload_FullMethodName = "/windlass.sessions.v1.FileService/AppendUpload"
+	FileService_GetUpload_FullMethodName    = "/windlass.sessions.v1.FileService/GetUpload"
+	FileService_DeleteUpload_FullMethodName = "/windlass.sessions.v1.FileService/DeleteUpload"
+	FileService_GetFile_FullMethodName      = "/windlass.sessions.v1.FileService/GetFile"
+	FileService_ListFiles_FullMethodName    = "/windlass.sessions.v1.FileService/ListFiles"
+	FileService_ReadFile_FullMethodName     = "/windlass.sessions.v1.FileService/ReadFile"
+	FileService_DeleteFile_FullMethodName   = "/windlass.sessions.v1.FileService/DeleteFile"
 )
 
 // FileServiceClient is the client API for FileService service.
@@ -39,6 +43,21 @@ type FileServiceClient interface {
 	// content is not of the declared media type or it is an image that cannot be read or has too many pixels, RESOURCE_EXHAUSTED/QUOTA_EXCEEDED
 	// when the files of the subject have more than sessions.files.max_bytes_per_user together.
 	UploadFile(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UploadFileRequest, File], error)
+	// CreateUpload begins the upload of a file in parts. What has arrived stays when a connection breaks or a process ends, so that the caller
+	// continues from there. Over HTTP it is POST /v1/uploads of the tus protocol 1.0.0 (https://tus.io/protocols/resumable-upload).
+	// Errors: INVALID_ARGUMENT/TOO_LARGE when the size is more than sessions.files.max_bytes, RESOURCE_EXHAUSTED/QUOTA_EXCEEDED when the files
+	// and uploads of the subject have more than sessions.files.max_bytes_per_user together, or more than 100 uploads are not complete.
+	CreateUpload(ctx context.Context, in *CreateUploadRequest, opts ...grpc.CallOption) (*Upload, error)
+	// AppendUpload adds bytes to an upload. The first message has its `position`, the following ones the bytes in order. What arrived before
+	// an error is kept. With the last byte the file is stored, and the upload has its `file`. Over HTTP it is PATCH /v1/uploads/{upload_id}.
+	// Errors: ABORTED/CONFLICT when the upload does not have `offset` bytes: call GetUpload and continue from its offset;
+	// INVALID_ARGUMENT when there are more bytes than its size, or the file is refused as UploadFile refuses it, which deletes the upload.
+	AppendUpload(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[AppendUploadRequest, Upload], error)
+	// GetUpload returns an upload. Over HTTP with HEAD, its offset is in the header Upload-Offset.
+	// Errors: NOT_FOUND, also after its expire_time.
+	GetUpload(ctx context.Context, in *GetUploadRequest, opts ...grpc.CallOption) (*Upload, error)
+	// DeleteUpload deletes an upload with what has arrived. A file that it has become stays. Over HTTP it is DELETE /v1/uploads/{upload_id}.
+	DeleteUpload(ctx context.Context, in *DeleteUploadRequest, opts ...grpc.CallOption) (*DeleteUploadResponse, error)
 	// GetFile returns a file without its bytes.
 	GetFile(ctx context.Context, in *GetFileRequest, opts ...grpc.CallOption) (*File, error)
 	// ListFiles lists files, newest first.
@@ -69,6 +88,49 @@ func (c *fileServiceClient) UploadFile(ctx context.Context, opts ...grpc.CallOpt
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FileService_UploadFileClient = grpc.ClientStreamingClient[UploadFileRequest, File]
+
+func (c *fileServiceClient) CreateUpload(ctx context.Context, in *CreateUploadRequest, opts ...grpc.CallOption) (*Upload, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Upload)
+	err := c.cc.Invoke(ctx, FileService_CreateUpload_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) AppendUpload(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[AppendUploadRequest, Upload], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[1], FileService_AppendUpload_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[AppendUploadRequest, Upload]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_AppendUploadClient = grpc.ClientStreamingClient[AppendUploadRequest, Upload]
+
+func (c *fileServiceClient) GetUpload(ctx context.Context, in *GetUploadRequest, opts ...grpc.CallOption) (*Upload, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Upload)
+	err := c.cc.Invoke(ctx, FileService_GetUpload_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) DeleteUpload(ctx context.Context, in *DeleteUploadRequest, opts ...grpc.CallOption) (*DeleteUploadResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteUploadResponse)
+	err := c.cc.Invoke(ctx, FileService_DeleteUpload_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *fileServiceClient) GetFile(ctx context.Context, in *GetFileRequest, opts ...grpc.CallOption) (*File, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -123,6 +185,21 @@ type FileServiceServer interface {
 	// content is not of the declared media type or it is an image that cannot be read or has too many pixels, RESOURCE_EXHAUSTED/QUOTA_EXCEEDED
 	// when the files of the subject have more than sessions.files.max_bytes_per_user together.
 	UploadFile(grpc.ClientStreamingServer[UploadFileRequest, File]) error
+	// CreateUpload begins the upload of a file in parts. What has arrived stays when a connection breaks or a process ends, so that the caller
+	// continues from there. Over HTTP it is POST /v1/uploads of the tus protocol 1.0.0 (https://tus.io/protocols/resumable-upload).
+	// Errors: INVALID_ARGUMENT/TOO_LARGE when the size is more than sessions.files.max_bytes, RESOURCE_EXHAUSTED/QUOTA_EXCEEDED when the files
+	// and uploads of the subject have more than sessions.files.max_bytes_per_user together, or more than 100 uploads are not complete.
+	CreateUpload(context.Context, *CreateUploadRequest) (*Upload, error)
+	// AppendUpload adds bytes to an upload. The first message has its `position`, the following ones the bytes in order. What arrived before
+	// an error is kept. With the last byte the file is stored, and the upload has its `file`. Over HTTP it is PATCH /v1/uploads/{upload_id}.
+	// Errors: ABORTED/CONFLICT when the upload does not have `offset` bytes: call GetUpload and continue from its offset;
+	// INVALID_ARGUMENT when there are more bytes than its size, or the file is refused as UploadFile refuses it, which deletes the upload.
+	AppendUpload(grpc.ClientStreamingServer[AppendUploadRequest, Upload]) error
+	// GetUpload returns an upload. Over HTTP with HEAD, its offset is in the header Upload-Offset.
+	// Errors: NOT_FOUND, also after its expire_time.
+	GetUpload(context.Context, *GetUploadRequest) (*Upload, error)
+	// DeleteUpload deletes an upload with what has arrived. A file that it has become stays. Over HTTP it is DELETE /v1/uploads/{upload_id}.
+	DeleteUpload(context.Context, *DeleteUploadRequest) (*DeleteUploadResponse, error)
 	// GetFile returns a file without its bytes.
 	GetFile(context.Context, *GetFileRequest) (*File, error)
 	// ListFiles lists files, newest first.
@@ -143,6 +220,18 @@ type UnimplementedFileServiceServer struct{}
 
 func (UnimplementedFileServiceServer) UploadFile(grpc.ClientStreamingServer[UploadFileRequest, File]) error {
 	return status.Error(codes.Unimplemented, "method UploadFile not implemented")
+}
+func (UnimplementedFileServiceServer) CreateUpload(context.Context, *CreateUploadRequest) (*Upload, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateUpload not implemented")
+}
+func (UnimplementedFileServiceServer) AppendUpload(grpc.ClientStreamingServer[AppendUploadRequest, Upload]) error {
+	return status.Error(codes.Unimplemented, "method AppendUpload not implemented")
+}
+func (UnimplementedFileServiceServer) GetUpload(context.Context, *GetUploadRequest) (*Upload, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetUpload not implemented")
+}
+func (UnimplementedFileServiceServer) DeleteUpload(context.Context, *DeleteUploadRequest) (*DeleteUploadResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteUpload not implemented")
 }
 func (UnimplementedFileServiceServer) GetFile(context.Context, *GetFileRequest) (*File, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetFile not implemented")
@@ -183,6 +272,67 @@ func _FileService_UploadFile_Handler(srv interface{}, stream grpc.ServerStream) 
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FileService_UploadFileServer = grpc.ClientStreamingServer[UploadFileRequest, File]
+
+func _FileService_CreateUpload_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateUploadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).CreateUpload(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_CreateUpload_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).CreateUpload(ctx, req.(*CreateUploadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_AppendUpload_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FileServiceServer).AppendUpload(&grpc.GenericServerStream[AppendUploadRequest, Upload]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_AppendUploadServer = grpc.ClientStreamingServer[AppendUploadRequest, Upload]
+
+func _FileService_GetUpload_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetUploadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).GetUpload(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_GetUpload_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).GetUpload(ctx, req.(*GetUploadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_DeleteUpload_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteUploadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).DeleteUpload(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_DeleteUpload_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).DeleteUpload(ctx, req.(*DeleteUploadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _FileService_GetFile_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetFileRequest)
@@ -264,6 +414,18 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 	HandlerType: (*FileServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
+			MethodName: "CreateUpload",
+			Handler:    _FileService_CreateUpload_Handler,
+		},
+		{
+			MethodName: "GetUpload",
+			Handler:    _FileService_GetUpload_Handler,
+		},
+		{
+			MethodName: "DeleteUpload",
+			Handler:    _FileService_DeleteUpload_Handler,
+		},
+		{
 			MethodName: "GetFile",
 			Handler:    _FileService_GetFile_Handler,
 		},
@@ -284,6 +446,11 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "UploadFile",
 			Handler:       _FileService_UploadFile_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "AppendUpload",
+			Handler:       _FileService_AppendUpload_Handler,
 			ClientStreams: true,
 		},
 	},

@@ -450,7 +450,9 @@ type ContentPart struct {
 	//	*ContentPart_Link
 	//	*ContentPart_Resource
 	//	*ContentPart_File
-	Part          isContentPart_Part `protobuf_oneof:"part"`
+	Part isContentPart_Part `protobuf_oneof:"part"`
+	// What the text of an answer cites, in the order of the marks "[1]", "[2]", … in it. Set by Windlass; in input it is dropped.
+	Citations     []*Citation `protobuf:"bytes,6,rep,name=citations,proto3" json:"citations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -537,6 +539,13 @@ func (x *ContentPart) GetFile() *FileRef {
 	return nil
 }
 
+func (x *ContentPart) GetCitations() []*Citation {
+	if x != nil {
+		return x.Citations
+	}
+	return nil
+}
+
 type isContentPart_Part interface {
 	isContentPart_Part()
 }
@@ -576,6 +585,143 @@ func (*ContentPart_Resource) isContentPart_Part() {}
 
 func (*ContentPart_File) isContentPart_Part() {}
 
+// Citation says which passage of a document a mark in an answer stands for. The passage was retrieved in the turn of the answer, with the
+// rights of its user.
+type Citation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the mark: 1 for "[1]". Marks of the same passage have the same number.
+	Number int32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Byte of the text at which the mark begins, from 0.
+	Position int64 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	// Bank of the document.
+	BankId string `protobuf:"bytes,3,opt,name=bank_id,json=bankId,proto3" json:"bank_id,omitempty"`
+	// "doc_…".
+	DocumentId string `protobuf:"bytes,4,opt,name=document_id,json=documentId,proto3" json:"document_id,omitempty"`
+	// Name of the document.
+	DocumentName string `protobuf:"bytes,5,opt,name=document_name,json=documentName,proto3" json:"document_name,omitempty"`
+	// Version of the document that was read, "ver_…".
+	Version string `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	// First byte of the passage in the version's text.
+	Start int64 `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`
+	// Byte after its last one.
+	End int64 `protobuf:"varint,8,opt,name=end,proto3" json:"end,omitempty"`
+	// The passage: the version's text from start to end. Where a shield of the agent redacts, it is what the shield left.
+	Quote string `protobuf:"bytes,9,opt,name=quote,proto3" json:"quote,omitempty"`
+	// Headings over the passage, the outermost first.
+	Heading []string `protobuf:"bytes,10,rep,name=heading,proto3" json:"heading,omitempty"`
+	// Page that the passage begins on, from 1; 0 when the document has no pages.
+	Page          int32 `protobuf:"varint,11,opt,name=page,proto3" json:"page,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Citation) Reset() {
+	*x = Citation{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Citation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Citation) ProtoMessage() {}
+
+func (x *Citation) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Citation.ProtoReflect.Descriptor instead.
+func (*Citation) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Citation) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Citation) GetPosition() int64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *Citation) GetBankId() string {
+	if x != nil {
+		return x.BankId
+	}
+	return ""
+}
+
+func (x *Citation) GetDocumentId() string {
+	if x != nil {
+		return x.DocumentId
+	}
+	return ""
+}
+
+func (x *Citation) GetDocumentName() string {
+	if x != nil {
+		return x.DocumentName
+	}
+	return ""
+}
+
+func (x *Citation) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Citation) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *Citation) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *Citation) GetQuote() string {
+	if x != nil {
+		return x.Quote
+	}
+	return ""
+}
+
+func (x *Citation) GetHeading() []string {
+	if x != nil {
+		return x.Heading
+	}
+	return nil
+}
+
+func (x *Citation) GetPage() int32 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
 // FileRef names a file of the session: one that was uploaded and that the input of a turn named, or an artifact in the result of a tool.
 type FileRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -599,7 +745,7 @@ type FileRef struct {
 
 func (x *FileRef) Reset() {
 	*x = FileRef{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +757,7 @@ func (x *FileRef) String() string {
 func (*FileRef) ProtoMessage() {}
 
 func (x *FileRef) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[1]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +770,7 @@ func (x *FileRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileRef.ProtoReflect.Descriptor instead.
 func (*FileRef) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{1}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *FileRef) GetFileId() string {
@@ -691,7 +837,7 @@ type Blob struct {
 
 func (x *Blob) Reset() {
 	*x = Blob{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[2]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +849,7 @@ func (x *Blob) String() string {
 func (*Blob) ProtoMessage() {}
 
 func (x *Blob) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[2]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +862,7 @@ func (x *Blob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blob.ProtoReflect.Descriptor instead.
 func (*Blob) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{2}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Blob) GetMediaType() string {
@@ -759,7 +905,7 @@ type ResourceLink struct {
 
 func (x *ResourceLink) Reset() {
 	*x = ResourceLink{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -771,7 +917,7 @@ func (x *ResourceLink) String() string {
 func (*ResourceLink) ProtoMessage() {}
 
 func (x *ResourceLink) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[3]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -784,7 +930,7 @@ func (x *ResourceLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceLink.ProtoReflect.Descriptor instead.
 func (*ResourceLink) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{3}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ResourceLink) GetUri() string {
@@ -835,7 +981,7 @@ type EmbeddedResource struct {
 
 func (x *EmbeddedResource) Reset() {
 	*x = EmbeddedResource{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -847,7 +993,7 @@ func (x *EmbeddedResource) String() string {
 func (*EmbeddedResource) ProtoMessage() {}
 
 func (x *EmbeddedResource) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[4]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -860,7 +1006,7 @@ func (x *EmbeddedResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmbeddedResource.ProtoReflect.Descriptor instead.
 func (*EmbeddedResource) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{4}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EmbeddedResource) GetUri() string {
@@ -938,7 +1084,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +1096,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[5]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1109,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{5}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ToolCall) GetCallId() string {
@@ -1022,7 +1168,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1180,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[6]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1193,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{6}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ToolResult) GetCallId() string {
@@ -1146,7 +1292,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1304,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[7]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1317,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{7}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Message) GetId() string {
@@ -1288,7 +1434,7 @@ type Verbatim struct {
 
 func (x *Verbatim) Reset() {
 	*x = Verbatim{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1446,7 @@ func (x *Verbatim) String() string {
 func (*Verbatim) ProtoMessage() {}
 
 func (x *Verbatim) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[8]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1459,7 @@ func (x *Verbatim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verbatim.ProtoReflect.Descriptor instead.
 func (*Verbatim) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{8}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Verbatim) GetIssuer() string {
@@ -1368,7 +1514,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1526,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[9]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1539,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{9}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Usage) GetInputTokens() int32 {
@@ -1487,7 +1633,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1645,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[10]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1658,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{10}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Price) GetInputMicros() int64 {
@@ -1576,7 +1722,7 @@ type PriceTier struct {
 
 func (x *PriceTier) Reset() {
 	*x = PriceTier{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1734,7 @@ func (x *PriceTier) String() string {
 func (*PriceTier) ProtoMessage() {}
 
 func (x *PriceTier) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[11]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1747,7 @@ func (x *PriceTier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PriceTier.ProtoReflect.Descriptor instead.
 func (*PriceTier) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{11}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PriceTier) GetAboveTokens() int64 {
@@ -1666,7 +1812,7 @@ type ModelAttempt struct {
 
 func (x *ModelAttempt) Reset() {
 	*x = ModelAttempt{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1678,7 +1824,7 @@ func (x *ModelAttempt) String() string {
 func (*ModelAttempt) ProtoMessage() {}
 
 func (x *ModelAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[12]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1691,7 +1837,7 @@ func (x *ModelAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelAttempt.ProtoReflect.Descriptor instead.
 func (*ModelAttempt) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{12}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ModelAttempt) GetModel() string {
@@ -1780,7 +1926,7 @@ type LimitUse struct {
 
 func (x *LimitUse) Reset() {
 	*x = LimitUse{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1938,7 @@ func (x *LimitUse) String() string {
 func (*LimitUse) ProtoMessage() {}
 
 func (x *LimitUse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[13]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1951,7 @@ func (x *LimitUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitUse.ProtoReflect.Descriptor instead.
 func (*LimitUse) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{13}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LimitUse) GetScope() string {
@@ -1886,7 +2032,7 @@ type LimitReached struct {
 
 func (x *LimitReached) Reset() {
 	*x = LimitReached{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1898,7 +2044,7 @@ func (x *LimitReached) String() string {
 func (*LimitReached) ProtoMessage() {}
 
 func (x *LimitReached) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[14]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1911,7 +2057,7 @@ func (x *LimitReached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitReached.ProtoReflect.Descriptor instead.
 func (*LimitReached) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{14}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LimitReached) GetCode() string {
@@ -1987,7 +2133,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2145,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[15]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2158,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{15}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PlanStep) GetId() uint32 {
@@ -2056,7 +2202,7 @@ type TurnError struct {
 
 func (x *TurnError) Reset() {
 	*x = TurnError{}
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2214,7 @@ func (x *TurnError) String() string {
 func (*TurnError) ProtoMessage() {}
 
 func (x *TurnError) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_turn_v1_content_proto_msgTypes[16]
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2227,7 @@ func (x *TurnError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TurnError.ProtoReflect.Descriptor instead.
 func (*TurnError) Descriptor() ([]byte, []int) {
-	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{16}
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TurnError) GetCode() string {
@@ -2102,14 +2248,29 @@ var File_windlass_turn_v1_content_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\n" +
-	"\x1ewindlass/turn/v1/content.proto\x12\x10windlass.turn.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x82\x02\n" +
+	"\x1ewindlass/turn/v1/content.proto\x12\x10windlass.turn.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\x02\n" +
 	"\vContentPart\x12\x14\n" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12,\n" +
 	"\x04blob\x18\x02 \x01(\v2\x16.windlass.turn.v1.BlobH\x00R\x04blob\x124\n" +
 	"\x04link\x18\x03 \x01(\v2\x1e.windlass.turn.v1.ResourceLinkH\x00R\x04link\x12@\n" +
 	"\bresource\x18\x04 \x01(\v2\".windlass.turn.v1.EmbeddedResourceH\x00R\bresource\x12/\n" +
-	"\x04file\x18\x05 \x01(\v2\x19.windlass.turn.v1.FileRefH\x00R\x04fileB\x06\n" +
-	"\x04part\"\xb8\x01\n" +
+	"\x04file\x18\x05 \x01(\v2\x19.windlass.turn.v1.FileRefH\x00R\x04file\x128\n" +
+	"\tcitations\x18\x06 \x03(\v2\x1a.windlass.turn.v1.CitationR\tcitationsB\x06\n" +
+	"\x04part\"\xa3\x02\n" +
+	"\bCitation\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\x03R\bposition\x12\x17\n" +
+	"\abank_id\x18\x03 \x01(\tR\x06bankId\x12\x1f\n" +
+	"\vdocument_id\x18\x04 \x01(\tR\n" +
+	"documentId\x12#\n" +
+	"\rdocument_name\x18\x05 \x01(\tR\fdocumentName\x12\x18\n" +
+	"\aversion\x18\x06 \x01(\tR\aversion\x12\x14\n" +
+	"\x05start\x18\a \x01(\x03R\x05start\x12\x10\n" +
+	"\x03end\x18\b \x01(\x03R\x03end\x12\x14\n" +
+	"\x05quote\x18\t \x01(\tR\x05quote\x12\x18\n" +
+	"\aheading\x18\n" +
+	" \x03(\tR\aheading\x12\x12\n" +
+	"\x04page\x18\v \x01(\x05R\x04page\"\xb8\x01\n" +
 	"\aFileRef\x12 \n" +
 	"\afile_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06fileId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
@@ -2308,7 +2469,7 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
 	(AttemptClass)(0),             // 1: windlass.turn.v1.AttemptClass
@@ -2317,48 +2478,50 @@ var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(EffectClass)(0),              // 4: windlass.turn.v1.EffectClass
 	(TurnStatus)(0),               // 5: windlass.turn.v1.TurnStatus
 	(*ContentPart)(nil),           // 6: windlass.turn.v1.ContentPart
-	(*FileRef)(nil),               // 7: windlass.turn.v1.FileRef
-	(*Blob)(nil),                  // 8: windlass.turn.v1.Blob
-	(*ResourceLink)(nil),          // 9: windlass.turn.v1.ResourceLink
-	(*EmbeddedResource)(nil),      // 10: windlass.turn.v1.EmbeddedResource
-	(*ToolCall)(nil),              // 11: windlass.turn.v1.ToolCall
-	(*ToolResult)(nil),            // 12: windlass.turn.v1.ToolResult
-	(*Message)(nil),               // 13: windlass.turn.v1.Message
-	(*Verbatim)(nil),              // 14: windlass.turn.v1.Verbatim
-	(*Usage)(nil),                 // 15: windlass.turn.v1.Usage
-	(*Price)(nil),                 // 16: windlass.turn.v1.Price
-	(*PriceTier)(nil),             // 17: windlass.turn.v1.PriceTier
-	(*ModelAttempt)(nil),          // 18: windlass.turn.v1.ModelAttempt
-	(*LimitUse)(nil),              // 19: windlass.turn.v1.LimitUse
-	(*LimitReached)(nil),          // 20: windlass.turn.v1.LimitReached
-	(*PlanStep)(nil),              // 21: windlass.turn.v1.PlanStep
-	(*TurnError)(nil),             // 22: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),        // 23: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*Citation)(nil),              // 7: windlass.turn.v1.Citation
+	(*FileRef)(nil),               // 8: windlass.turn.v1.FileRef
+	(*Blob)(nil),                  // 9: windlass.turn.v1.Blob
+	(*ResourceLink)(nil),          // 10: windlass.turn.v1.ResourceLink
+	(*EmbeddedResource)(nil),      // 11: windlass.turn.v1.EmbeddedResource
+	(*ToolCall)(nil),              // 12: windlass.turn.v1.ToolCall
+	(*ToolResult)(nil),            // 13: windlass.turn.v1.ToolResult
+	(*Message)(nil),               // 14: windlass.turn.v1.Message
+	(*Verbatim)(nil),              // 15: windlass.turn.v1.Verbatim
+	(*Usage)(nil),                 // 16: windlass.turn.v1.Usage
+	(*Price)(nil),                 // 17: windlass.turn.v1.Price
+	(*PriceTier)(nil),             // 18: windlass.turn.v1.PriceTier
+	(*ModelAttempt)(nil),          // 19: windlass.turn.v1.ModelAttempt
+	(*LimitUse)(nil),              // 20: windlass.turn.v1.LimitUse
+	(*LimitReached)(nil),          // 21: windlass.turn.v1.LimitReached
+	(*PlanStep)(nil),              // 22: windlass.turn.v1.PlanStep
+	(*TurnError)(nil),             // 23: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),        // 24: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
-	8,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
-	9,  // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
-	10, // 2: windlass.turn.v1.ContentPart.resource:type_name -> windlass.turn.v1.EmbeddedResource
-	7,  // 3: windlass.turn.v1.ContentPart.file:type_name -> windlass.turn.v1.FileRef
-	6,  // 4: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	23, // 5: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
-	0,  // 6: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
-	6,  // 7: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
-	11, // 8: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	12, // 9: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	24, // 10: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
-	14, // 11: windlass.turn.v1.Message.verbatim:type_name -> windlass.turn.v1.Verbatim
-	17, // 12: windlass.turn.v1.Price.tiers:type_name -> windlass.turn.v1.PriceTier
-	1,  // 13: windlass.turn.v1.ModelAttempt.class:type_name -> windlass.turn.v1.AttemptClass
-	24, // 14: windlass.turn.v1.ModelAttempt.start_time:type_name -> google.protobuf.Timestamp
-	15, // 15: windlass.turn.v1.ModelAttempt.usage:type_name -> windlass.turn.v1.Usage
-	3,  // 16: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	9,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
+	10, // 1: windlass.turn.v1.ContentPart.link:type_name -> windlass.turn.v1.ResourceLink
+	11, // 2: windlass.turn.v1.ContentPart.resource:type_name -> windlass.turn.v1.EmbeddedResource
+	8,  // 3: windlass.turn.v1.ContentPart.file:type_name -> windlass.turn.v1.FileRef
+	7,  // 4: windlass.turn.v1.ContentPart.citations:type_name -> windlass.turn.v1.Citation
+	6,  // 5: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
+	24, // 6: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	0,  // 7: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
+	6,  // 8: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
+	12, // 9: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	13, // 10: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
+	25, // 11: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	15, // 12: windlass.turn.v1.Message.verbatim:type_name -> windlass.turn.v1.Verbatim
+	18, // 13: windlass.turn.v1.Price.tiers:type_name -> windlass.turn.v1.PriceTier
+	1,  // 14: windlass.turn.v1.ModelAttempt.class:type_name -> windlass.turn.v1.AttemptClass
+	25, // 15: windlass.turn.v1.ModelAttempt.start_time:type_name -> google.protobuf.Timestamp
+	16, // 16: windlass.turn.v1.ModelAttempt.usage:type_name -> windlass.turn.v1.Usage
+	3,  // 17: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_content_proto_init() }
@@ -2373,7 +2536,7 @@ func file_windlass_turn_v1_content_proto_init() {
 		(*ContentPart_Resource)(nil),
 		(*ContentPart_File)(nil),
 	}
-	file_windlass_turn_v1_content_proto_msgTypes[4].OneofWrappers = []any{
+	file_windlass_turn_v1_content_proto_msgTypes[5].OneofWrappers = []any{
 		(*EmbeddedResource_Text)(nil),
 		(*EmbeddedResource_Data)(nil),
 	}
@@ -2383,7 +2546,7 @@ func file_windlass_turn_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -75,7 +75,9 @@ type StoredAgent struct {
 	// JSON Schema of the answer of a turn.
 	OutputSchema *structpb.Struct `protobuf:"bytes,61,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
 	// "text" or "fail"; empty means text.
-	Degrade       string `protobuf:"bytes,80,opt,name=degrade,proto3" json:"degrade,omitempty"`
+	Degrade string `protobuf:"bytes,80,opt,name=degrade,proto3" json:"degrade,omitempty"`
+	// Ids of the banks that it answers from.
+	Banks         []string `protobuf:"bytes,90,rep,name=banks,proto3" json:"banks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -276,6 +278,13 @@ func (x *StoredAgent) GetDegrade() string {
 		return x.Degrade
 	}
 	return ""
+}
+
+func (x *StoredAgent) GetBanks() []string {
+	if x != nil {
+		return x.Banks
+	}
+	return nil
 }
 
 // StoredLimits are limits of a turn.
@@ -582,7 +591,7 @@ var File_windlass_sessions_store_v1_agent_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xe9\t\n" +
+	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xff\t\n" +
 	"\vStoredAgent\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\"\n" +
@@ -612,7 +621,8 @@ const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"generation\x18< \x01(\v2\x1c.windlass.turn.v1.GenerationR\n" +
 	"generation\x12<\n" +
 	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12\x18\n" +
-	"\adegrade\x18P \x01(\tR\adegrade\x1a9\n" +
+	"\adegrade\x18P \x01(\tR\adegrade\x12\x14\n" +
+	"\x05banks\x18Z \x03(\tR\x05banks\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +

@@ -1,4 +1,4 @@
-package file
+package upload
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
@@ -50,32 +49,32 @@ func TestUploadsThatStallEnd(t *testing.T) {
 // TestOneUserDoesNotTakeAllUploads: a user has so many uploads at most, in a process that takes more, and others wait for their turn.
 func TestOneUserDoesNotTakeAllUploads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{MaxUploads: maxOwnUploads + 1}, nil, nil, new(egress.Egress))
+		g := NewGate(maxOwn + 1)
 		as := func(name string) context.Context { return authn.With(t.Context(), authn.User(name)) }
 		var ends []func()
-		for range maxOwnUploads {
-			end, err := s.begin(as("ann"))
+		for range maxOwn {
+			end, err := g.begin(as("ann"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			ends = append(ends, end)
 		}
-		if _, err := s.begin(as("ann")); !fault.Is(err, faultv1.Reason_REASON_RATE_LIMITED) {
+		if _, err := g.begin(as("ann")); !fault.Is(err, faultv1.Reason_REASON_RATE_LIMITED) {
 			t.Errorf("one more got %v", err)
 		}
-		if _, err := s.begin(as("bob")); err != nil {
+		if _, err := g.begin(as("bob")); err != nil {
 			t.Errorf("another user got %v", err)
 		}
 		gone, leave := context.WithTimeout(as("eve"), time.Second)
 		defer leave()
-		if _, err := s.begin(gone); err == nil {
+		if _, err := g.begin(gone); err == nil {
 			t.Error("more uploads than the process takes")
 		}
 		for _, end := range ends {
 			end()
 		}
 		for _, who := range []string{"ann", "eve"} {
-			if _, err := s.begin(as(who)); err != nil {
+			if _, err := g.begin(as(who)); err != nil {
 				t.Errorf("%s got %v after the others ended", who, err)
 			}
 		}
