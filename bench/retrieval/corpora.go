@@ -74,7 +74,7 @@ func readGo() ([]document, error) {
 	where := build.Default
 	where.GOOS, where.GOARCH, where.CgoEnabled, where.GOROOT = "linux", "amd64", false, strings.TrimSpace(string(raw))
 	var documents []document
-	for _, name := range strings.Fields(packages) {
+	for name := range strings.FieldsSeq(packages) {
 		p, err := where.ImportDir(filepath.Join(where.GOROOT, "src", filepath.FromSlash(name)), 0)
 		if err != nil {
 			return nil, fmt.Errorf("read package: %w", err)

@@ -38,7 +38,7 @@ func measureLarge(ctx context.Context, out io.Writer, dir string, n int) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, p.db.Close()) }()
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The text shall be the same each time.
+	random := rand.New(rand.NewPCG(1, 2)) // the same text each time
 	words := rand.NewZipf(random, 1.1, 20, vocabulary-1)
 	begin := time.Now()
 	for s.chunks < n {

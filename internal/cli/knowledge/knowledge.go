@@ -27,8 +27,8 @@ func Command(r *command.Runner) *cobra.Command {
 		Use: "eval FILE", Short: "Measure how well banks answer questions", Args: cobra.ExactArgs(1),
 		Long: "Measure how well searches in banks find what questions ask for.\n\n" +
 			"FILE is YAML or JSON, or - for standard input: questions, each with its bank, its query, and the names of the documents\n" +
-			"that answer it; with quotes, a result counts only if it has one. Each question is searched as \"windlass bank search\" does. The figures are\n" +
-			"means over the questions with their intervals of 95 % confidence.",
+			"that answer it; with quotes, a result counts only if it has one. Each question is searched as \"windlass bank search\" does.\n" +
+			"The figures are means over the questions with their intervals of 95 % confidence.",
 		Example: "  windlass knowledge eval questions.yaml\n  windlass knowledge eval questions.yaml --min-recall 0.9",
 		RunE:    r.Run(evaluate),
 	}

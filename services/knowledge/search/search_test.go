@@ -82,7 +82,7 @@ func TestResultsSayWhereTheyAre(t *testing.T) {
 		r := results[0]
 		whole := "# Über uns\n\nOne thing – näher.\n\nAnother one."
 		if r.Document != id || r.DocumentName != "x.md" || r.Version != "ver_0001" || r.Bank != "a" || r.Page != 1 || r.Score <= 0 ||
-			!slices.Equal(r.Heading, []string{"Über uns"}) || whole[r.Start:r.End] != r.Text || !r.Text == "One thing – näher.\n\nAnother one." {
+			!slices.Equal(r.Heading, []string{"Über uns"}) || whole[r.Start:r.End] != r.Text || r.Text != "One thing – näher.\n\nAnother one." {
 			t.Errorf("%+v", r)
 		}
 	})

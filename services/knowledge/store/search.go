@@ -118,16 +118,17 @@ func (s Snapshot) candidates(f Find) (text string, args []any) {
 			hits = append(hits, "SELECT id, "+weight+" AS weight FROM chunks WHERE word_index @@ CAST(CAST("+match+" AS TEXT) AS TSQUERY)")
 		}
 	}
-	filter := " AND NOT EXISTS (" + hiddenBy("c.document", f.Labels, len(args)+1) + ")"
+	var filter strings.Builder
+	filter.WriteString(" AND NOT EXISTS (" + hiddenBy("c.document", f.Labels, len(args)+1) + ")")
 	args = append(args, texts(f.Labels)...)
 	for _, name := range slices.Sorted(maps.Keys(f.Attributes)) {
-		filter += " AND EXISTS (SELECT 1 FROM document_attributes a WHERE a.tenant = $1 AND a.document = c.document AND a.name = " +
-			parameter(name) + " AND a.value = " + parameter(f.Attributes[name]) + ")"
+		filter.WriteString(" AND EXISTS (SELECT 1 FROM document_attributes a WHERE a.tenant = $1 AND a.document = c.document AND a.name = " +
+			parameter(name) + " AND a.value = " + parameter(f.Attributes[name]) + ")")
 	}
 	return `WITH hits AS (` + strings.Join(hits, " UNION ALL ") + `),
 		sums AS (SELECT id, SUM(weight) AS weight FROM hits GROUP BY id),
 		best AS (SELECT c.id FROM sums s JOIN chunks c ON c.id = s.id
-			WHERE c.tenant = $1 AND c.bank = $2` + filter + ` ORDER BY s.weight DESC, c.id LIMIT $3)
+			WHERE c.tenant = $1 AND c.bank = $2` + filter.String() + ` ORDER BY s.weight DESC, c.id LIMIT $3)
 		SELECT c.id, c.document, c.ordinal, c.length, c.words FROM best b JOIN chunks c ON c.id = b.id`, args
 }
 
@@ -174,26 +175,27 @@ type Passage struct {
 // Passages returns chunks of a tenant by their ids.
 func (s Snapshot) Passages(ctx context.Context, tenant string, ids []int64) (map[int64]Passage, error) {
 	passages := make(map[int64]Passage, len(ids))
-	scan := func(row sqldb.Scanner) (struct{}, error) {
-		var p Passage
+	scan := func(row sqldb.Scanner) (p Passage, err error) {
 		var heading []byte
 		if err := row.Scan(&p.ID, &p.Ordinal, &p.Document, &p.DocumentName, &p.Version, &p.Start, &p.End, &p.Page, &heading); err != nil {
-			return struct{}{}, err
+			return p, err
 		}
 		if err := json.Unmarshal(heading, &p.Heading); err != nil {
-			return struct{}{}, fmt.Errorf("decode heading of chunk %d: %w", p.ID, err)
+			return p, fmt.Errorf("decode heading of chunk %d: %w", p.ID, err)
 		}
-		passages[p.ID] = p
-		return struct{}{}, nil
+		return p, nil
 	}
 	return passages, sqldb.Groups(ids, func(ids []int64) error {
 		args := []any{tenant}
 		for _, id := range ids {
 			args = append(args, id)
 		}
-		_, err := sqldb.All(ctx, s.q, scan, `SELECT c.id, c.ordinal, c.document, d.name, c.version, c.start_byte, c.end_byte, c.page, c.heading
+		all, err := sqldb.All(ctx, s.q, scan, `SELECT c.id, c.ordinal, c.document, d.name, c.version, c.start_byte, c.end_byte, c.page, c.heading
 			FROM chunks c JOIN documents d ON d.tenant = c.tenant AND d.id = c.document
 			WHERE c.tenant = $1 AND c.id IN (`+sqldb.Placeholders(2, len(ids))+`)`, args...)
+		for _, p := range all {
+			passages[p.ID] = p
+		}
 		return err
 	})
 }
