@@ -15,7 +15,6 @@ import (
 // message and its export.
 func TestAnswersCiteDocuments(t *testing.T) {
 	t.Parallel()
-	t.Skip("the knowledge service does not ingest and search yet: enable this once both are merged")
 	c := harness.Up(t, t.TempDir(), nil).Client
 	const text = "# Leave\n\nEmployees have thirty days of leave a year.\n\n# Hours\n\nThe office opens at eight.\n"
 	c.Must("POST", "/v1/banks", harness.JSON{"id": "handbook"})

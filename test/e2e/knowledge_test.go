@@ -5,6 +5,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/windlass-dev/windlass/test/harness"
 )
@@ -49,6 +50,14 @@ func TestKnowledgeOverREST(t *testing.T) {
 	if got := c.Must("GET", path, nil); got["name"] != "a.md" || got["size"] != "5" || got["media_type"] != "text/markdown" {
 		t.Errorf("read %v", got)
 	}
+	if !harness.Eventually(time.Minute, func() bool { return c.Must("GET", path, nil).Str("state") == "ready" }) {
+		t.Fatalf("the document is not ingested: %v", c.Must("GET", path, nil))
+	}
+	found := c.Must("POST", "/v1/banks/handbook:search", harness.JSON{"query": "one", "page_size": 10})
+	if results := list(found, "results"); found["mode"] != "lexical" || len(results) != 1 || results[0].Str("document_id") != d.Str("id") ||
+		results[0].Str("document_name") != "a.md" || results[0].Str("text") != "# One" || results[0].Str("end") != "5" {
+		t.Errorf("found %v", found)
+	}
 	form := putDocument(t, c, "handbook", "b.md", "# Two", [2]string{"labels", "staff"}, [2]string{"attributes", "year=2026"})
 	if labels, _ := form["labels"].([]any); form["state"] != "queued" || len(labels) != 1 || labels[0] != "staff" {
 		t.Errorf("the document of the form is %v", form)
@@ -61,6 +70,10 @@ func TestKnowledgeOverREST(t *testing.T) {
 		t.Errorf("listed %v", list)
 	}
 	alice := p.as("alice")
+	if status, body, err := alice.Do(t.Context(), "POST", "/v1/banks/handbook:search", harness.JSON{"query": "one"}); err != nil ||
+		status != http.StatusNotFound {
+		t.Errorf("another user searches: %d, %v, %v", status, body, err)
+	}
 	for _, hidden := range []string{"/v1/banks/handbook", "/v1/banks/handbook/documents", path} {
 		if status, body, err := alice.Do(t.Context(), "GET", hidden, nil); err != nil || status != http.StatusNotFound {
 			t.Errorf("another user gets %s: %d, %v, %v", hidden, status, body, err)

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Parameters of the ranking. k1 and b are the usual ones of BM25; bench/retrieval measured the others.
+// Parameters of the ranking. k1 and b are the usual ones of BM25; the others were not tuned.
 const (
 	// k1 says how soon further occurrences of a word stop to count.
 	k1 = 1.2
