@@ -151,7 +151,7 @@ func TestReadiness(t *testing.T) {
 	a := s.do("GET", "/readyz", "")
 	got := a.json(t)
 	checks, _ := got["checks"].(map[string]any)
-	if a.status != 503 || len(checks) != 7 || checks["workers"] != "degraded" ||
+	if a.status != 503 || len(checks) != 8 || checks["workers"] != "degraded" ||
 		checks["temporal"] != "not ready" || checks["sessions"] != "ok" ||
 		strings.Contains(string(a.body), "secret") {
 		t.Errorf("got %d %s", a.status, a.body)

@@ -167,7 +167,7 @@ func openKinds(cfg Config, st store.Store, deps Deps) kinds.Deps {
 	}
 	return kinds.Deps{
 		Env: env, Bridge: deps.Bridge, Agents: deps.AgentCalls,
-		Builtin: builtin.New(deps.DB.Now, deps.Artifacts, deps.Knowledge, deps.Facts),
+		Builtin:   builtin.New(deps.DB.Now, deps.Artifacts, deps.Knowledge, deps.Facts),
 		SkillDirs: cfg.Skills.Dirs,
 	}
 }

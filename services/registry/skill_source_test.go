@@ -111,7 +111,7 @@ func TestSkillsOfAFolder(t *testing.T) {
 	put("One.")
 	w, cfg := newWorld(t), config()
 	cfg.Skills.Dirs = []string{dir}
-	r := w.start(cfg)
+	r := w.asleep(cfg) // which syncs only when it is asked to
 	for name, folder := range map[string]string{"team": filepath.Join(dir, "team"), "other": t.TempDir()} {
 		src, err := r.sources.CreateSource(t.Context(), &registryv1.CreateSourceRequest{
 			Source: &registryv1.Source{Name: name, Kind: "skills", Dir: folder},

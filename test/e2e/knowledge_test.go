@@ -55,7 +55,7 @@ func TestKnowledgeOverREST(t *testing.T) {
 	}
 	found := c.Must("POST", "/v1/banks/handbook:search", harness.JSON{"query": "one", "page_size": 10})
 	if results := list(found, "results"); found["mode"] != "lexical" || len(results) != 1 || results[0].Str("document_id") != d.Str("id") ||
-		results[0].Str("document_name") != "a.md" || results[0].Str("text") != "# One" || results[0].Str("end") != "5" {
+		results[0].Str("document_name") != "a.md" || results[0].Str("text") != "One" || results[0].Str("end") != "3" {
 		t.Errorf("found %v", found)
 	}
 	form := putDocument(t, c, "handbook", "b.md", "# Two", [2]string{"labels", "staff"}, [2]string{"attributes", "year=2026"})

@@ -13,10 +13,10 @@ import (
 func TestMemoryHolds(t *testing.T) {
 	t.Parallel()
 	p := newLogins(t)
-	p.Client.Must("POST", "/v1/agents", harness.JSON{"id": "assistant", "memory": "write"})
+	p.Client.Must("POST", "/v1/agents", harness.JSON{"id": "minder", "memory": "write"})
 	ask := func(user, message string, more ...harness.JSON) string {
 		t.Helper()
-		body := harness.JSON{"agent_id": "assistant", "message": message}
+		body := harness.JSON{"agent_id": "minder", "message": message}
 		for _, m := range more {
 			for key, value := range m {
 				body[key] = value
