@@ -89,7 +89,8 @@ func TestADocumentIsAFormOrJSON(t *testing.T) {
 		{"a file", "a.md", "text/markdown", nil, &knowledgev1.DocumentSpec{Name: "a.md", MediaType: "text/markdown"}},
 		{"a type that the client does not know", "a.md", "application/octet-stream", nil, &knowledgev1.DocumentSpec{Name: "a.md"}},
 		{
-			"fields", "a.md", "", [][2]string{{"name", "dir/b.md"}, {"labels", "x"}, {"labels", "y"}, {"attributes", "a=b=c"}},
+			"fields", "a.md", "",
+			[][2]string{{"name", "dir/b.md"}, {"labels", "x"}, {"labels", "y"}, {"attributes", "a=b=c"}},
 			&knowledgev1.DocumentSpec{Name: "dir/b.md", Labels: []string{"x", "y"}, Attributes: map[string]string{"a": "b=c"}},
 		},
 	} {

@@ -27,7 +27,7 @@ func TestAllocationsOfEvents(t *testing.T) {
 		}}, 16},
 		{&turnv1.Event{Type: "message.completed", Data: &turnv1.Event_MessageCompleted{
 			MessageCompleted: &turnv1.MessageCompleted{FinishReason: "tool_calls", Message: message, Usage: &turnv1.Usage{InputTokens: 70}},
-		}}, 100},
+		}}, 105},
 	} {
 		e := row.event
 		e.Seq, e.SessionId, e.TurnId, e.Step, e.Attempt = 7, "ses_1", "turn_1", "infer-1", 1

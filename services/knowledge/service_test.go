@@ -15,7 +15,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/child"
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/rpc"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testmain"
@@ -89,7 +88,7 @@ type caller struct {
 }
 
 func (k *kit) as(p *policyv1.Principal) caller {
-	var conn rpc.Conn = rpctest.ServeAs(k.t, "knowledge", k.svc.Register, rpctest.WithPrincipal(p))
+	conn := rpctest.ServeAs(k.t, "knowledge", k.svc.Register, rpctest.WithPrincipal(p))
 	return caller{k, knowledgev1.NewBankServiceClient(conn), knowledgev1.NewDocumentServiceClient(conn)}
 }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,9 +19,7 @@ func TestMemoryHolds(t *testing.T) {
 		t.Helper()
 		body := harness.JSON{"agent_id": "minder", "message": message}
 		for _, m := range more {
-			for key, value := range m {
-				body[key] = value
-			}
+			maps.Copy(body, m)
 		}
 		return p.as(user).Must("POST", "/v1/chat", body).Str("answer")
 	}

@@ -170,7 +170,7 @@ func search(c *command.Call) error {
 	if err != nil {
 		return err
 	}
-	req := &knowledgev1.SearchBankRequest{BankId: c.Args[0], Query: query, PageSize: int32(min(limit, 100))} //nolint:gosec // at most 100
+	req := &knowledgev1.SearchBankRequest{BankId: c.Args[0], Query: query, PageSize: int32(min(limit, 100))}
 	if err := c.Given(req, "attribute=attributes"); err != nil {
 		return err
 	}

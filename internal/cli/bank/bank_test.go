@@ -75,8 +75,11 @@ func TestAdd(t *testing.T) {
 		kind   string
 	}{
 		{
-			"a file", []string{path, "--label", "hr", "--label", "board", "--attribute", "year=2026"}, filepath.ToSlash(path),
-			[]string{"board", "hr"}, "",
+			"a file",
+			[]string{path, "--label", "hr", "--label", "board", "--attribute", "year=2026"},
+			filepath.ToSlash(path),
+			[]string{"board", "hr"},
+			"",
 		},
 		{"the standard input", []string{"-", "--name", "notes.md", "--type", "text/markdown"}, "notes.md", nil, "text/markdown"},
 	} {

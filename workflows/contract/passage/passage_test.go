@@ -42,7 +42,7 @@ func TestMarksAreThoseOfTheCall(t *testing.T) {
 		passage.Marks(key, one)
 		return one[0].Mark
 	}
-	if mark("trn_1/a") != mark("trn_1/a") || mark("trn_1/a") == mark("trn_1/b") {
-		t.Errorf("marks %s, %s and %s", mark("trn_1/a"), mark("trn_1/a"), mark("trn_1/b"))
+	if one, again, other := mark("trn_1/a"), mark("trn_1/a"), mark("trn_1/b"); one != again || one == other {
+		t.Errorf("marks %s, %s and %s", one, again, other)
 	}
 }

@@ -58,55 +58,52 @@ func weatherTool() []*inferencev1.ToolDefinition {
 	}}
 }
 
-// calls returns the cities that the model asks about; an error says what is wrong with a call.
-func calls(end *inferencev1.Finished) (cities []string, err error) {
+// calls returns the cities that the model asks about, or what is wrong with a call.
+func calls(end *inferencev1.Finished) (cities []string, wrong string) {
 	for _, c := range end.GetToolCalls() {
 		var args struct{ City *string }
 		if c.GetTool() != weather || json.Unmarshal([]byte(c.GetArgumentsJson()), &args) != nil || args.City == nil {
-			return nil, fmt.Errorf("it called %s with %s", c.GetTool(), c.GetArgumentsJson())
+			return nil, fmt.Sprintf("it called %s with %s", c.GetTool(), c.GetArgumentsJson())
 		}
 		cities = append(cities, *args.City)
 	}
-	return cities, nil
+	return cities, ""
 }
 
 // called makes a call that shall lead to a number of tool calls at once.
-func (m *Model) called(ctx context.Context, req *inferencev1.GenerateRequest, want int) (result, *inferencev1.Finished, error) {
+func (m *Model) called(ctx context.Context, req *inferencev1.GenerateRequest, want int) (result, error) {
 	req.Tools = weatherTool()
 	_, end, err := m.say(ctx, req)
 	if err != nil {
-		return result{}, nil, err
+		return result{}, err
 	}
 	if len(end.GetWarnings()) > 0 && len(end.GetToolCalls()) == 0 {
-		return result{refused, end.GetWarnings()[0]}, end, nil
+		return result{refused, end.GetWarnings()[0]}, nil
 	}
-	cities, err := calls(end)
+	cities, wrong := calls(end)
 	switch {
-	case err != nil:
-		return result{broken, err.Error()}, end, nil
+	case wrong != "":
+		return result{broken, wrong}, nil
 	case len(cities) == 0:
-		return result{broken, "it called no tool: " + saw(end.GetText())}, end, nil
+		return result{broken, "it called no tool: " + saw(end.GetText())}, nil
 	case len(cities) < want:
-		return result{broken, fmt.Sprintf("it made %d call of %d", len(cities), want)}, end, nil
+		return result{broken, fmt.Sprintf("it made %d call of %d", len(cities), want)}, nil
 	}
-	return result{honoured, "it asked about " + strings.Join(cities, ", ")}, end, nil
+	return result{honoured, "it asked about " + strings.Join(cities, ", ")}, nil
 }
 
 func toolCall(ctx context.Context, m *Model) (result, error) {
-	found, _, err := m.called(ctx, ask("Use the tool to get the weather for \"Paris\"."), 1)
-	return found, err
+	return m.called(ctx, ask("Use the tool to get the weather for \"Paris\"."), 1)
 }
 
 func parallelCalls(ctx context.Context, m *Model) (result, error) {
-	found, _, err := m.called(ctx, ask("Get the weather in Paris and in Rome. Make both calls at once, before you see a result."), 2)
-	return found, err
+	return m.called(ctx, ask("Get the weather in Paris and in Rome. Make both calls at once, before you see a result."), 2)
 }
 
 func toolChoice(ctx context.Context, m *Model) (result, error) {
 	req := ask("Say hello, and do not care about \"Paris\".")
 	req.Generation = &turnv1.Generation{ToolChoice: weather}
-	found, _, err := m.called(ctx, req, 1)
-	return found, err
+	return m.called(ctx, req, 1)
 }
 
 func toolResult(ctx context.Context, m *Model) (result, error) {
@@ -126,6 +123,11 @@ func toolResult(ctx context.Context, m *Model) (result, error) {
 const country = `{"type":"object","properties":{"country":{"type":"string"},"capital":{"type":"string"}},"required":["country","capital"],` +
 	`"additionalProperties":false}`
 
+func isCountry(text string) bool {
+	var got struct{ Country, Capital *string }
+	return json.Unmarshal([]byte(text), &got) == nil && got.Country != nil && got.Capital != nil
+}
+
 func structuredOutput(ctx context.Context, m *Model) (result, error) {
 	req := ask("Which country has the capital Paris?")
 	req.OutputFormat = &inferencev1.OutputFormat{SchemaJson: country}
@@ -133,8 +135,7 @@ func structuredOutput(ctx context.Context, m *Model) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	var got struct{ Country, Capital *string }
-	if json.Unmarshal([]byte(end.GetText()), &got) != nil || got.Country == nil || got.Capital == nil {
+	if !isCountry(end.GetText()) {
 		return result{broken, "the answer does not match the schema: " + saw(end.GetText())}, nil
 	}
 	return result{honoured, "mode " + enum.Name(end.GetOutputMode())}, nil

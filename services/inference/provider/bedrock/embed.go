@@ -127,7 +127,7 @@ func (p *Provider) invoke(ctx context.Context, model string, made any, items int
 	if err != nil {
 		return nil, 0, err
 	}
-	resp, err := p.client.Do(ctx, http.MethodPost, "/model/"+url.PathEscape(model)+"/invoke", "application/json", body)
+	resp, err := p.client.Do(ctx, http.MethodPost, "/model/"+url.PathEscape(model)+"/invoke", "application/json", body) //nolint:bodyclose // ReadVectors closes it
 	if err != nil {
 		return nil, 0, p.client.Failed(ctx, model, err)
 	}

@@ -52,7 +52,8 @@ func (p *Provider) Embed(ctx context.Context, req retrieval.EmbedRequest) (retri
 	if err != nil {
 		return retrieval.Embedded{}, err
 	}
-	resp, err := client.Do(ctx, http.MethodPost, "/models/"+url.PathEscape(req.Model)+":batchEmbedContents", "application/json", body)
+	resp, err := client.Do(ctx, http.MethodPost, "/models/"+url.PathEscape(req.Model)+":batchEmbedContents", "application/json", //nolint:bodyclose // ReadVectors closes it
+		body)
 	if err != nil {
 		return retrieval.Embedded{}, client.Failed(ctx, req.Model, err)
 	}
@@ -82,7 +83,8 @@ func (p *Provider) CountTokens(ctx context.Context, req provider.Request) (int64
 	if err != nil {
 		return 0, err
 	}
-	resp, err := own.client.Do(ctx, http.MethodPost, "/models/"+url.PathEscape(req.Model)+":countTokens", "application/json", text)
+	resp, err := own.client.Do(ctx, http.MethodPost, "/models/"+url.PathEscape(req.Model)+":countTokens", "application/json", //nolint:bodyclose // ReadCount closes it
+		text)
 	var said struct {
 		Total *int64 `json:"totalTokens"`
 	}

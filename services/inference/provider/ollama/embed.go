@@ -30,7 +30,7 @@ func (p *Provider) Embed(ctx context.Context, req retrieval.EmbedRequest) (retri
 	if err != nil {
 		return retrieval.Embedded{}, err
 	}
-	resp, err := client.Do(ctx, http.MethodPost, "/api/embed", "application/json", body)
+	resp, err := client.Do(ctx, http.MethodPost, "/api/embed", "application/json", body) //nolint:bodyclose // ReadVectors closes it
 	if err != nil {
 		return retrieval.Embedded{}, client.Failed(ctx, req.Model, err)
 	}
