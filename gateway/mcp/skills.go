@@ -78,8 +78,8 @@ func (s skills) list(ctx context.Context, kind offer, source string) ([]any, *fa
 			return true
 		case "resourceTemplates":
 			items = []any{map[string]any{
-				"uriTemplate": fmt.Sprintf("%s%s/{skill}/{+file}", skillScheme, source), "name": source, "description": "A file of a skill, which its " +
-					skillMain + " names.",
+				"uriTemplate": fmt.Sprintf("%s%s/{skill}/{+file}", skillScheme, source), "name": source,
+				"description": "A file of a skill, which its " + skillMain + " names.",
 			}}
 		default:
 			items = []any{}

@@ -33,7 +33,8 @@ func TestJSONBlocksParse(t *testing.T) {
 // A block named windlass.yaml is a configuration that windlassd takes.
 func TestConfigurationsLoad(t *testing.T) {
 	environ := []string{
-		"HOUSE_MODEL_KEY=k", "OPENAI_API_KEY=k", "HOUSE_ANTHROPIC_KEY=k", "CORP_SECRET=k", "CONSOLE_SECRET=k", "METRICS_TOKEN=0123456789abcdef0123456789abcdef",
+		"HOUSE_MODEL_KEY=k", "OPENAI_API_KEY=k",
+		"HOUSE_ANTHROPIC_KEY=k", "CORP_SECRET=k", "CONSOLE_SECRET=k", "METRICS_TOKEN=0123456789abcdef0123456789abcdef",
 	}
 	found := 0
 	for _, p := range pages(t) {

@@ -127,7 +127,8 @@ func (p *Provider) invoke(ctx context.Context, model string, made any, items int
 	if err != nil {
 		return nil, 0, err
 	}
-	resp, err := p.client.Do(ctx, http.MethodPost, "/model/"+url.PathEscape(model)+"/invoke", "application/json", body) //nolint:bodyclose // ReadVectors closes it
+	path := "/model/" + url.PathEscape(model) + "/invoke"
+	resp, err := p.client.Do(ctx, http.MethodPost, path, "application/json", body) //nolint:bodyclose // ReadVectors closes it
 	if err != nil {
 		return nil, 0, p.client.Failed(ctx, model, err)
 	}

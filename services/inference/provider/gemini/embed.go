@@ -52,8 +52,8 @@ func (p *Provider) Embed(ctx context.Context, req retrieval.EmbedRequest) (retri
 	if err != nil {
 		return retrieval.Embedded{}, err
 	}
-	resp, err := client.Do(ctx, http.MethodPost, "/models/"+url.PathEscape(req.Model)+":batchEmbedContents", "application/json", //nolint:bodyclose // ReadVectors closes it
-		body)
+	path := "/models/" + url.PathEscape(req.Model) + ":batchEmbedContents"
+	resp, err := client.Do(ctx, http.MethodPost, path, "application/json", body) //nolint:bodyclose // ReadVectors closes it
 	if err != nil {
 		return retrieval.Embedded{}, client.Failed(ctx, req.Model, err)
 	}
@@ -83,8 +83,8 @@ func (p *Provider) CountTokens(ctx context.Context, req provider.Request) (int64
 	if err != nil {
 		return 0, err
 	}
-	resp, err := own.client.Do(ctx, http.MethodPost, "/models/"+url.PathEscape(req.Model)+":countTokens", "application/json", //nolint:bodyclose // ReadCount closes it
-		text)
+	path := "/models/" + url.PathEscape(req.Model) + ":countTokens"
+	resp, err := own.client.Do(ctx, http.MethodPost, path, "application/json", text) //nolint:bodyclose // ReadCount closes it
 	var said struct {
 		Total *int64 `json:"totalTokens"`
 	}
