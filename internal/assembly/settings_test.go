@@ -29,7 +29,7 @@ func TestRolesStartInTheirOrder(t *testing.T) {
 		want  string
 		err   string
 	}{
-		{roles: AllRoles(), want: "policy inference mcpbridge registry knowledge sessions worker gateway"},
+		{roles: AllRoles(), want: "policy inference mcpbridge knowledge registry sessions worker gateway"},
 		{roles: []string{Gateway, Bus, Policy}, want: "bus policy gateway"},
 		{roles: []string{Worker, Worker}, want: "worker"},
 		{roles: []string{Policy, "polices"}, err: `there is no role "polices"; roles are bus, policy, `},
