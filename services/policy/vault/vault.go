@@ -27,6 +27,8 @@ var (
 const (
 	// MaxSecrets is how many secrets a tenant may have.
 	MaxSecrets = 1000
+	// maxReads is how often a value is read again whose key is not known: each time the keys may have been rotated between the reads of both.
+	maxReads = 10
 	// wrapContext binds the wrapped data keys to their use.
 	wrapContext = "windlass vault data keys"
 )
@@ -90,7 +92,7 @@ func (v *Vault) Open(ctx context.Context, read func(context.Context) (sealed []b
 		v.mu.Unlock()
 		if keys != nil {
 			plain, err := keys.Open(sealed, where)
-			if !errors.Is(err, keyset.ErrUnknownKey) || attempt > 1 {
+			if !errors.Is(err, keyset.ErrUnknownKey) || attempt == maxReads {
 				return plain, err
 			}
 		}
@@ -177,46 +179,18 @@ func (v *Vault) Update(ctx context.Context, s Secret, value secret.Value, also .
 
 // Value returns the value of a secret.
 func (v *Vault) Value(ctx context.Context, tenant, name string) (secret.Value, Secret, error) {
-	if len(v.masters) == 0 {
-		return secret.Value{}, Secret{}, ErrNoMaster
-	}
-	row, err := one(ctx, v.db.Reader(), tenant, name)
-	if err != nil {
+	var row row
+	plain, err := v.Open(ctx, func(ctx context.Context) (_ []byte, _ string, err error) {
+		row, err = one(ctx, v.db.Reader(), tenant, name)
+		return row.sealed, row.context(), err
+	})
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return secret.Value{}, Secret{}, err
-	}
-	plain, err := v.open(ctx, row)
-	if err != nil {
+	case err != nil:
 		return secret.Value{}, Secret{}, fmt.Errorf("secret %q: %w", name, err)
 	}
 	return secret.New(string(plain)), row.Secret, nil
-}
-
-// open decrypts a value. Another replica may have rotated the data keys since they were read.
-func (v *Vault) open(ctx context.Context, row row) ([]byte, error) {
-	v.mu.Lock()
-	keys := v.keys
-	v.mu.Unlock()
-	if keys != nil {
-		plain, err := keys.Open(row.sealed, row.context())
-		if !errors.Is(err, keyset.ErrUnknownKey) {
-			return plain, err
-		}
-	}
-	w, err := wrapped(ctx, v.db.Reader())
-	if err != nil {
-		return nil, err
-	}
-	if keys, err = v.unwrap(w); err != nil {
-		return nil, err
-	}
-	plain, err := keys.Open(row.sealed, row.context())
-	if errors.Is(err, keyset.ErrUnknownKey) { // rotated between the two reads
-		if row, err = one(ctx, v.db.Reader(), row.Tenant, row.Name); err != nil {
-			return nil, err
-		}
-		return keys.Open(row.sealed, row.context())
-	}
-	return plain, err
 }
 
 // Rotate makes a new data key, encrypts all values with it, and removes the other data keys. It returns how many values there are, and the
