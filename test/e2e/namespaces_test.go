@@ -87,7 +87,7 @@ func listenToBus(t *testing.T, m *harness.Mesh) *listening {
 }
 
 // sharedSubjects are subjects of messages that are about no tenant's objects, or whose data says of which tenant they are.
-var sharedSubjects = []string{"windlass.registry.cache.changed"}
+var sharedSubjects = []string{"windlass.registry.cache.changed", "windlass.inference.health"}
 
 // check holds the messages to their subjects: each is of one tenant, and has nothing of the other.
 func (l *listening) check(t *testing.T, a, b *namesake) {
