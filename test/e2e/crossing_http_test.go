@@ -257,6 +257,11 @@ func TestS13NothingOfAnotherTenantOverHTTP(t *testing.T) {
 			}
 		}
 	}
+	delete(described, "PATCH /v1/uploads/{}") // of AppendUpload, whose request is bytes and headers
+	x.cross(t, sent{
+		method: "PATCH", path: "/v1/uploads/{upload}", body: "x",
+		header: []string{"Content-Type", "application/offset+octet-stream", "Upload-Offset", "0"},
+	}, notFound)
 	for operation := range described {
 		if _, known := otherPaths[strings.TrimPrefix(operation, "GET ")]; known {
 			continue
