@@ -109,11 +109,11 @@ func (f *Files) Progress() func(http.ResponseWriter, *http.Request, map[string]s
 func (f *Files) Append() func(http.ResponseWriter, *http.Request, map[string]string) {
 	const rpc = sessionsv1.FileService_AppendUpload_FullMethodName
 	return f.resumable(rpc, func(ctx context.Context, w http.ResponseWriter, r *http.Request, id string) error {
-		if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != offsetType {
-			return fault.New(codes.InvalidArgument, faultv1.Reason_REASON_UNSUPPORTED_MEDIA_TYPE, "the body is not %s", offsetType)
-		}
-		at, err := number(r, offset)
-		if err != nil {
+		at, err := position(r)
+		if err != nil { // about an upload that is there
+			if _, missing := f.files.GetUpload(ctx, &sessionsv1.GetUploadRequest{UploadId: id}); missing != nil {
+				return missing
+			}
 			return err
 		}
 		u, err := f.add(ctx, &sessionsv1.UploadPosition{UploadId: id, Offset: at}, r.Body, http.NewResponseController(w))
@@ -136,6 +136,15 @@ func (f *Files) Abandon() func(http.ResponseWriter, *http.Request, map[string]st
 		}
 		return err
 	})
+}
+
+// position returns where the bytes of a request belong.
+func position(r *http.Request) (int64, error) {
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != offsetType {
+		return 0, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_UNSUPPORTED_MEDIA_TYPE, "the body is not %s", offsetType).
+			Hint("Send the bytes with the header Content-Type: " + offsetType + ".")
+	}
+	return number(r, offset)
 }
 
 // add passes on the bytes of a body.
