@@ -72,7 +72,7 @@ func TestS22RequestsHoldOverReplicas(t *testing.T) {
 		Topology: harness.Topology{Postgres: true, Replicas: 2},
 		Config:   harness.JSON{"policy": harness.JSON{"quotas": harness.JSON{"user": harness.JSON{"requests_per_minute": limit}}}},
 	}
-	for _, role := range []string{"inference", "mcpbridge", "registry", "sessions", "worker"} {
+	for _, role := range []string{"inference", "mcpbridge", "knowledge", "registry", "sessions", "worker"} {
 		o.Absent = append(o.Absent, role+"-1", role+"-2")
 	}
 	o.Absent = append(o.Absent, "temporal")
