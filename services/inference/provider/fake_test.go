@@ -51,11 +51,19 @@ func newFake(t *testing.T, answer http.HandlerFunc) *fake {
 		}
 		f.mu.Lock()
 		f.requests = append(f.requests, seen{r.URL.Path, r.Header, string(body)})
+		answer := f.answer
 		f.mu.Unlock()
-		f.answer(w, r)
+		answer(w, r)
 	}))
 	t.Cleanup(f.Close)
 	return f
+}
+
+// respond replaces the answer of a server that may be serving.
+func (f *fake) respond(answer http.HandlerFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = answer
 }
 
 func (f *fake) seen() []seen {

@@ -246,7 +246,7 @@ func TestGeminiWithAServiceAccount(t *testing.T) {
 		t.Error(err)
 	}
 	release := make(chan struct{})
-	f.answer = func(http.ResponseWriter, *http.Request) { <-release }
+	f.respond(func(http.ResponseWriter, *http.Request) { <-release })
 	_, err = inferencetest.Ask(t.Context(), t, provide(t, "gemini", vertex, with(string(account)), noPatience), hello())
 	close(release)
 	if err == nil || !strings.Contains(fault.From(err).Text(), "did not begin") {
@@ -266,7 +266,7 @@ func TestGeminiWithAServiceAccount(t *testing.T) {
 		{refuse(429, `{"error":"rate_limit_exceeded"}`, "Retry-After: 7"), faultv1.Reason_REASON_RATE_LIMITED, "limits the rate"},
 		{refuse(503, `{"error":"backend_error"}`), faultv1.Reason_REASON_MODEL_UNAVAILABLE, "HTTP status 503"},
 	} {
-		f.answer = row.answer
+		f.respond(row.answer)
 		_, err = inferencetest.Ask(t.Context(), t, provide(t, "gemini", vertex, with(string(account))), hello())
 		if got := fault.From(err); err == nil || got.Reason != row.reason || !strings.Contains(got.Text(), row.says) {
 			t.Errorf("%v, want %s: %s", err, row.reason, row.says)
