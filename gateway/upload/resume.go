@@ -57,7 +57,7 @@ func (f *Files) resumable(rpc string, handle handler) func(http.ResponseWriter, 
 			ctx, err = f.api.Annotate(ctx, r, rpc)
 		}
 		if err == nil {
-			err = handle(ctx, w, r, strings.ToValidUTF8(vars["upload_id"], "\uFFFD"))
+			err = handle(ctx, w, r, text(vars["upload_id"]))
 		}
 		if err != nil {
 			problem.Write(w, r, err)
@@ -207,11 +207,11 @@ func declared(pairs string) (*sessionsv1.FileSpec, error) {
 		if err != nil {
 			return nil, fault.Invalid(metadata, "the value of %.64q is not base64", key)
 		}
-		switch text := strings.ToValidUTF8(string(value), "\uFFFD"); key {
+		switch key {
 		case "filename", "name":
-			spec.Name = text
+			spec.Name = text(string(value))
 		case "filetype", "type":
-			spec.MediaType = text
+			spec.MediaType = text(string(value))
 		}
 	}
 	return spec, nil

@@ -5,10 +5,9 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
+	"github.com/windlass-dev/windlass/services/knowledge/rank"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
@@ -112,11 +111,11 @@ func relevant(facts []store.Fact, input string) (out []Recalled) {
 
 // sharing returns the facts that share words with an input, those with more and rarer words first.
 func sharing(facts []store.Fact, input string) []store.Fact {
-	asked := wordsOf(input[:min(len(input), maxInput)])
+	asked := slices.DeleteFunc(rank.Query(input[:min(len(input), maxInput)]), func(word string) bool { return word == user })
 	with := map[string]int{}
-	of := make([]map[string]bool, len(facts))
+	of := make([]map[string]int, len(facts))
 	for i, f := range facts {
-		of[i] = wordsOf(f.Entity + " " + f.Attribute + " " + f.Value + " " + f.Text)
+		of[i], _ = rank.Count(nil, f.Entity+" "+f.Attribute+" "+f.Value+" "+f.Text)
 		for word := range of[i] {
 			with[word]++
 		}
@@ -128,8 +127,8 @@ func sharing(facts []store.Fact, input string) []store.Fact {
 	var found []scored
 	for i, f := range facts {
 		s := scored{fact: f}
-		for word := range of[i] {
-			if asked[word] {
+		for _, word := range asked {
+			if of[i][word] > 0 {
 				s.score += math.Log1p(float64(len(facts)) / float64(with[word]))
 			}
 		}
@@ -141,31 +140,6 @@ func sharing(facts []store.Fact, input string) []store.Fact {
 	out := make([]store.Fact, 0, maxWords)
 	for _, s := range found[:min(len(found), maxWords)] {
 		out = append(out, s.fact)
-	}
-	return out
-}
-
-// common are words that say nothing about what a text is about.
-var common = func() map[string]bool {
-	out := map[string]bool{user: true}
-	for word := range strings.FieldsSeq("a an and are as at be by did do does for from has have how i in is it me my of on or our that the " +
-		"this to was we were what when where which who will with you your") {
-		out[word] = true
-	}
-	return out
-}()
-
-// wordsOf returns the words of a text by which facts are found.
-func wordsOf(text string) map[string]bool {
-	out := map[string]bool{}
-	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if common[word] {
-			continue
-		}
-		if len(word) > 3 && !strings.HasSuffix(word, "ss") {
-			word = strings.TrimSuffix(word, "s")
-		}
-		out[word] = true
 	}
 	return out
 }
