@@ -475,22 +475,23 @@ export function span(t: Timeline, now: number): { from: number; to: number } {
   return { from, to: Math.max(to, from + 1) };
 }
 
-export interface Shown { row: Row; depth: number; folded: boolean | null; of: Timeline }
+/** Shown is a row that is drawn; its key names it in links. */
+export interface Shown { row: Row; key: string; depth: number; folded: boolean | null; of: Timeline }
 
 /** shown are the rows that are drawn, in order: those below a folded one are left out, as are those of lanes that are not wanted. Timelines of
  *  sub-agents are under the row of their turn. */
-export function shown(t: Timeline, open: (row: Row) => boolean, wanted: (lane: Lane, row: Row) => boolean, of: (turn: string) => Timeline | undefined, depth = 0): Shown[] {
+export function shown(t: Timeline, open: (row: Row) => boolean, wanted: (lane: Lane, row: Row) => boolean, of: (turn: string) => Timeline | undefined, depth = 0, prefix = ""): Shown[] {
   const rows: Shown[] = [];
   const visit = (ids: readonly string[], at: number) => {
     for (const id of ids) {
       const row = t.rows.get(id)!;
       const kept = wanted(row.lane, row);
       const foldable = Boolean(row.child && !row.child.background);
-      if (kept) rows.push({ row, depth: at, folded: foldable ? !open(row) : null, of: t });
+      if (kept) rows.push({ row, key: prefix + id, depth: at, folded: foldable ? !open(row) : null, of: t });
       visit(row.children, kept ? at + 1 : at);
       if (!foldable || !kept || !open(row)) continue;
       const inner = of(row.child!.turn);
-      if (inner) for (const r of shown(inner, open, wanted, of, at + 1)) rows.push(r);
+      if (inner) for (const r of shown(inner, open, wanted, of, at + 1, `${inner.turn}/`)) rows.push(r);
     }
   };
   visit(t.top, depth);

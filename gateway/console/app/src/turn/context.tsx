@@ -1,0 +1,77 @@
+// What the model read at a step, part by part, and what is new in it since the step before.
+import { count, visible } from "../format";
+import { setParams, withParams } from "../route";
+import { part } from "../api";
+import type { Timeline } from "../timeline";
+import { Json, Loading, Problem, useLoad } from "../ui";
+
+interface Part { kind: string; role: string; name: string; text: string; tokens: number; origin: Record<string, unknown> | null }
+interface Context { step: number; model: string; parts: Part[]; tokens: number; counted: string; diff?: { op: "same" | "added" | "removed"; part: Part }[] }
+
+const kinds: Record<string, string> = { system: "Instructions", tools: "Tools", memory: "Memory", message: "Messages", tool_result: "Results", citation: "Passages" };
+
+/** stepsOf are the numbers of the model steps of a turn. */
+export const stepsOf = (t: Timeline) => [...t.rows.values()].flatMap((r) => { const n = /^infer-(\d+)$/.exec(r.steps[0] ?? "")?.[1]; return n ? [Number(n)] : []; });
+
+export function ContextTab({ t, params }: { t: Timeline; version: number; params: URLSearchParams }) {
+  const steps = stepsOf(t);
+  const step = Number(params.get("step")) || steps.at(-1) || 1;
+  const diff = params.get("diff") === "1" && step > 1;
+  const path = `/v1/turns/${part(t.turn)}/context?step=${step}${diff ? `&against=${step - 1}` : ""}`;
+  const loaded = useLoad<Context>(steps.length ? path : null);
+  const c = loaded.data;
+  return (
+    <div class="tl-context">
+      <div class="filters">
+        <label>Step <select aria-label="Model step" value={String(step)} onChange={(e) => setParams({ step: e.currentTarget.value })}>
+          {steps.map((n) => <option key={n} value={String(n)} selected={n === step}>infer #{n}</option>)}
+        </select></label>
+        {step > 1 && <label class="tl-check"><input type="checkbox" checked={diff} onChange={(e) => setParams({ diff: e.currentTarget.checked ? "1" : "" })} /> what is new since infer #{step - 1}</label>}
+        {c && <span class="dim">{count(c.tokens, "token")} ({c.counted || "estimated"}) · {c.model}</span>}
+        <a href={path} target="_blank" rel="noreferrer">JSON</a>
+      </div>
+      {!steps.length && <p class="nothing">No model has been called yet.</p>}
+      {loaded.problem && <Problem of={loaded.problem} />}
+      {!c && !loaded.problem && steps.length > 0 && <Loading />}
+      {c && <TokenBar of={c} />}
+      {c && (
+        <ol class="tl-parts" aria-label="What the model read">
+          {(diff && c.diff ? c.diff : c.parts.map((p) => ({ op: "same" as const, part: p }))).map((d, i) => <PartView key={i} op={diff ? d.op : "same"} of={d.part} diff={diff} turn={t.turn} />)}
+        </ol>
+      )}
+    </div>
+  );
+}
+
+/** TokenBar shows how many tokens each kind of part has. */
+function TokenBar({ of }: { of: Context }) {
+  const sums = new Map<string, number>();
+  for (const p of of.parts) sums.set(p.kind, (sums.get(p.kind) ?? 0) + p.tokens);
+  const all = [...sums.values()].reduce((n, x) => n + x, 0) || 1;
+  return (
+    <div class="tl-tokens">
+      <div class="tl-tokenbar" aria-hidden="true">{[...sums].map(([k, n]) => <span key={k} class={`part-${k}`} style={{ width: `${(100 * n) / all}%` }} />)}</div>
+      <ul class="tl-legend">{[...sums].map(([k, n]) => <li key={k}><span class={`tl-dot part-${k}`} aria-hidden="true" />{kinds[k] ?? k} <b class="figure">{n}</b> <span class="dim">{Math.round((100 * n) / all)} %</span></li>)}</ul>
+    </div>
+  );
+}
+
+const marks = { same: "", added: "new", removed: "gone" };
+
+function PartView({ op, of: p, diff, turn }: { op: "same" | "added" | "removed"; of: Part; diff: boolean; turn: string }) {
+  const long = p.text.length > 4000;
+  const call = typeof p.origin?.call_id === "string" ? p.origin.call_id : "";
+  return (
+    <li class={`tl-part ${op}`}>
+      <details open={diff ? op !== "same" : p.kind !== "tools"}>
+        <summary>
+          <span class={`tl-dot part-${p.kind}`} aria-hidden="true" />{kinds[p.kind] ?? p.kind}{p.role && p.role !== p.kind && ` · ${p.role}`}{p.name && <> · <code>{visible(p.name)}</code></>}
+          <span class="figure dim"> {count(p.tokens, "token")}</span>{op !== "same" && <span class={`tag ${op}`}>{marks[op]}</span>}
+        </summary>
+        <pre tabIndex={0} aria-label={`${kinds[p.kind] ?? p.kind} ${p.name}`}>{visible(long ? p.text.slice(0, 4000) : p.text)}{long && `\n… ${p.text.length - 4000} more characters`}</pre>
+        {call && <p><a href={withParams({ tab: "", call, step: "", diff: "" })}>The call</a> <span class="dim">of turn {turn}</span></p>}
+        {p.origin && <details><summary class="dim">Where it is from</summary><Json value={p.origin} label="Origin" /></details>}
+      </details>
+    </li>
+  );
+}
