@@ -20,14 +20,8 @@ export interface Child { kind: "child"; id: string; agent: string; session: stri
 export interface Note { kind: "note"; id: string; text: string; bad: boolean }
 export type Item = Text | Tool | Ask | Child | Note;
 
-/** Span is one bar of a turn's waterfall. end is 0 while it lasts. */
-export interface Span {
-  id: string; lane: "step" | "wait" | "child"; name: string; start: number; end: number; attempts: number; millis: number;
-  tokensIn: number; tokensOut: number; micros: number; cached: boolean; error: string; note: string; link: string;
-}
-
 export interface TurnView {
-  id: string; agent: string; status: string; input: string; items: Item[]; spans: Span[]; usage: Any; model: string;
+  id: string; agent: string; status: string; input: string; items: Item[]; usage: Any; model: string;
   queued: number; started: number; ended: number; stop: string; error: string; limit: string;
 }
 
@@ -44,7 +38,7 @@ function turnOf(v: View, id: string): TurnView {
   let t = v.turns.get(id);
   if (!t) {
     t = {
-      id, agent: "", status: "queued", input: "", items: [], spans: [], usage: null, model: "",
+      id, agent: "", status: "queued", input: "", items: [], usage: null, model: "",
       queued: 0, started: 0, ended: 0, stop: "", error: "", limit: "",
     };
     v.turns.set(id, t);
@@ -86,18 +80,6 @@ function note(t: TurnView, e: Event, words: string, bad = false) {
   find<Note>(t, "note", String(e.seq) + e.type, () => ({ kind: "note", id: String(e.seq) + e.type, text: words, bad }));
 }
 
-function span(t: TurnView, id: string, lane: Span["lane"], name: string, at: number): Span {
-  let s = t.spans.find((x) => x.id === id && x.lane === lane);
-  if (!s) {
-    s = {
-      id, lane, name, start: at, end: 0, attempts: 1, millis: 0, tokensIn: 0, tokensOut: 0, micros: 0, cached: false, error: "", note: "",
-      link: "",
-    };
-    t.spans.push(s);
-  }
-  return s;
-}
-
 function ended(t: TurnView, e: Event, at: number) {
   const d = e.data;
   t.status = d.status;
@@ -113,7 +95,6 @@ function ended(t: TurnView, e: Event, at: number) {
     if (i.kind === "text") i.open = false;
     if (i.kind === "ask" && !i.verdict) i.verdict = "over";
   }
-  for (const s of t.spans) if (!s.end) s.end = at;
 }
 
 type Handler = (t: TurnView, e: Event, d: Any, at: number) => void;
@@ -135,46 +116,23 @@ export const handlers: Record<string, Handler> = {
   "turn.cancelled": (t, e, _d, at) => ended(t, e, at),
   "turn.paused": (t) => { t.status = "waiting"; },
   "turn.resumed": (t) => { t.status = "running"; },
-  "turn.recovered": (t, e, d) => {
-    note(t, e, "The worker was lost. Another one goes on; nothing is done twice.");
-    const s = t.spans.find((x) => x.lane === "step" && x.id === e.step);
-    if (s) s.note = `recovered from ${d.previous_owner} by ${d.owner}`;
-  },
+  "turn.recovered": (t, e) => note(t, e, "The worker was lost. Another one goes on; nothing is done twice."),
   "turn.cancel_requested": (t, e) => note(t, e, "Cancel was requested."),
   "input.accepted": (t, e, d) => note(t, e, `You added: ${plain(d.content)}`),
-  "step.started": (t, e, d, at) => {
-    const s = span(t, e.step ?? "", "step", d.title || d.kind, at);
-    s.attempts = Math.max(s.attempts, e.attempt ?? 1);
-  },
-  "step.finished": (t, e, d, at) => {
-    const s = span(t, e.step ?? "", "step", d.kind, at);
-    s.end = at;
-    s.millis = d.duration_ms;
-    s.attempts = Math.max(s.attempts, e.attempt ?? 1);
-    if (d.error) s.error = d.error.message;
-  },
   "message.started": (t, _e, d) => { text(t, d.message_id); },
   "message.delta": (t, _e, d) => { text(t, d.message_id).text += d.text; },
   "reasoning.delta": (t, _e, d) => { text(t, d.message_id).reasoning += d.text; },
-  "message.reset": (t, e, d) => {
+  "message.reset": (t, _e, d) => {
     const m = text(t, d.message_id);
     if (m.text) m.lost.push(m.text);
     m.text = m.reasoning = "";
-    const s = t.spans.find((x) => x.lane === "step" && x.id === e.step);
-    if (s) s.attempts = Math.max(s.attempts, e.attempt ?? 1);
   },
-  "message.completed": (t, e, d) => {
+  "message.completed": (t, _e, d) => {
     if (d.message.role !== "assistant") return;
     const m = text(t, d.message.id);
     m.open = false;
     m.text = plain(d.message.content);
     m.reasoning = d.message.reasoning || m.reasoning;
-    const s = t.spans.find((x) => x.lane === "step" && x.id === e.step);
-    if (s && d.usage) {
-      s.tokensIn = d.usage.input_tokens;
-      s.tokensOut = d.usage.output_tokens;
-      s.micros = Number(d.usage.cost_micros);
-    }
   },
   "usage.updated": (t, _e, d) => { t.usage = d.usage; },
   "tool_call.arguments.delta": (t, _e, d) => { tool(t, d.call_id, d.tool).args += d.text; },
@@ -187,43 +145,31 @@ export const handlers: Record<string, Handler> = {
   "tool_call.progress": (t, _e, d) => {
     tool(t, d.call_id).state = d.message || (d.total ? `${Math.round((100 * d.progress) / d.total)} %` : "running…");
   },
-  "tool_call.completed": (t, e, d) => {
+  "tool_call.completed": (t, _e, d) => {
     const c = tool(t, d.result.call_id, d.result.tool);
     c.outcome = d.result.is_error ? "failed" : "ok";
     c.millis = d.latency_ms;
     c.state = d.result.is_error ? d.code || "error" : d.recorded ? "recorded" : d.cached ? "cached" : "done";
     c.result = plain(d.result.content) || pretty(d.result.structured_content);
-    const s = t.spans.find((x) => x.lane === "step" && x.id === e.step);
-    if (s) {
-      s.cached = d.cached;
-      if (d.result.is_error) s.error = d.code || "error";
-    }
   },
   "tool_call.unresolved": (t, _e, d) => {
     const c = tool(t, d.call_id, d.tool);
     c.outcome = "failed";
     c.state = "outcome unknown";
   },
-  "approval.requested": (t, _e, d, at) => ask(t, d, "approval", at, d.reason),
-  "input.requested": (t, _e, d, at) => ask(t, d, d.kind, at, d.message),
-  "auth.required": (t, _e, d, at) => ask(t, d, "authorization", at, d.message),
-  "approval.resolved": (t, _e, d, at) => resolved(t, d, at),
-  "auth.resolved": (t, _e, d, at) => resolved(t, d, at),
-  "input.provided": (t, _e, d, at) => resolved(t, d, at),
-  "tool_call.resolved": (t, _e, d, at) => resolved(t, d, at),
-  "child.started": (t, _e, d, at) => {
+  "approval.requested": (t, _e, d) => ask(t, d, "approval", d.reason),
+  "input.requested": (t, _e, d) => ask(t, d, d.kind, d.message),
+  "auth.required": (t, _e, d) => ask(t, d, "authorization", d.message),
+  "approval.resolved": (t, _e, d) => resolved(t, d),
+  "auth.resolved": (t, _e, d) => resolved(t, d),
+  "input.provided": (t, _e, d) => resolved(t, d),
+  "tool_call.resolved": (t, _e, d) => resolved(t, d),
+  "child.started": (t, _e, d) => {
     find<Child>(t, "child", d.turn_id, () => ({ kind: "child", id: d.turn_id, agent: d.agent_id, session: d.session_id, status: "running" }));
-    span(t, d.turn_id, "child", `agent ${d.agent_id}`, at).link = `/turns/${d.turn_id}`;
   },
-  "child.completed": (t, _e, d, at) => {
+  "child.completed": (t, _e, d) => {
     const c = t.items.find((i) => i.kind === "child" && i.id === d.turn_id) as Child | undefined;
     if (c) c.status = d.status;
-    const s = span(t, d.turn_id, "child", `agent ${d.agent_id}`, at);
-    s.end = at;
-    s.tokensIn = d.usage?.input_tokens ?? 0;
-    s.tokensOut = d.usage?.output_tokens ?? 0;
-    s.micros = Number(d.usage?.cost_micros ?? 0);
-    if (d.status !== "completed") s.error = d.status;
   },
   "plan.updated": (t, e, d) => note(t, e, `Plan with ${d.steps?.length ?? 0} steps.`),
   "context.compacted": (t, e, d) => note(t, e, `${d.messages ?? "Earlier"} messages were summed up.`),
@@ -235,7 +181,7 @@ export const handlers: Record<string, Handler> = {
 const words = (name: unknown) => String(name ?? "").replaceAll("_", " ");
 const limit = (use: Any) => `limit of ${words(use?.what)} of the ${words(use?.scope ?? "turn")}`;
 
-function ask(t: TurnView, d: Any, wait: string, at: number, message: string) {
+function ask(t: TurnView, d: Any, wait: string, message: string) {
   find<Ask>(t, "ask", d.approval_id, () => ({
     kind: "ask", id: d.approval_id, turn: t.id, call: d.call_id, wait, tool: d.tool, message, args: d.arguments_json ? indented(d.arguments_json) : pretty(d.arguments), argsHash: d.arguments_hash ?? "",
     definitionHash: d.definition_hash ?? "", rule: d.rule ?? "", schema: d.schema,
@@ -244,19 +190,13 @@ function ask(t: TurnView, d: Any, wait: string, at: number, message: string) {
   }));
   const call = t.items.find((i) => i.kind === "tool" && i.id === d.call_id) as Tool | undefined;
   if (call) call.state = "waiting";
-  span(t, d.approval_id, "wait", wait === "approval" ? `approval of ${d.tool}` : wait === "authorization" ? `login for ${d.source}` : `answer for ${d.tool}`, at);
 }
 
-function resolved(t: TurnView, d: Any, at: number) {
+function resolved(t: TurnView, d: Any) {
   const a = t.items.find((i) => i.kind === "ask" && i.id === d.approval_id) as Ask | undefined;
   if (a) {
     a.verdict = d.verdict ?? "resolved";
     a.by = d.subject ?? (d.decisions ?? []).map((x: Any) => x.subject).join(", ");
-  }
-  const s = t.spans.find((x) => x.lane === "wait" && x.id === d.approval_id);
-  if (s) {
-    s.end = at;
-    s.note = d.verdict ?? "";
   }
 }
 

@@ -7,6 +7,7 @@ import type { TurnView } from "../fold";
 import type { PageProps } from "../route";
 import { workflows } from "../store";
 import { lanes, shown, span, type Lane, type Row, type Timeline } from "../timeline";
+import type { Said } from "../chat/said";
 import { Actions } from "../turn/actions";
 import { Budgets } from "../turn/budgets";
 import { CompareTab } from "../turn/compare";
@@ -92,7 +93,7 @@ function Loaded({ turn, params, reload }: { turn: TurnDetail; params: URLSearchP
       <Tabs at={tab} of={tabs} />
       {(tab === "" || tab === "talk") && <Scrubber events={journal.events} version={version} at={past ? at : 0} set={set} active={active} />}
       {tab === "" && <TimelineTab journal={journal} version={version} t={t} live={live} now={until} past={past !== null} params={params} />}
-      {tab === "talk" && <Talk view={(past?.view ?? journal.view).turns.get(turn.id)} />}
+      {tab === "talk" && <Talk view={(past?.view ?? journal.view).turns.get(turn.id)} said={journal.said} />}
       {tab === "events" && <Events events={journal.events} version={version} params={params} />}
       {tab === "context" && <ContextTab t={live} version={version} params={params} />}
       {tab === "compare" && <CompareTab turn={turn} params={params} />}
@@ -114,8 +115,8 @@ function Ask({ id }: { id: string }) {
   return <AskCard ask={ofApproval(a.data)} />;
 }
 
-function Talk({ view }: { view: TurnView | undefined }) {
-  return view ? <div class="said">{<TurnItems turn={view} />}</div> : <Loading />;
+function Talk({ view, said }: { view: TurnView | undefined; said: Said }) {
+  return view ? <div class="said"><TurnItems turn={view} said={said} /></div> : <Loading />;
 }
 
 /** usual are the lanes that are shown at first; policy then only where it did not just allow. */

@@ -1,6 +1,7 @@
 // One reader of the events of a turn: it keeps those that are durable, for the list of events and to go back in time, and folds all of them.
 import { signal } from "@preact/signals";
 import { part } from "../api";
+import { nothingSaid, record, type Said } from "../chat/said";
 import { apply, emptyView, type Event, type View } from "../fold";
 import { parse } from "../json";
 import { advance, emptyTimeline, isTransient, timelineOf, type Timeline } from "../timeline";
@@ -13,6 +14,8 @@ export class Journal {
   readonly complete = signal(false);
   readonly events: Event[] = [];
   readonly view: View = emptyView();
+  /** said is what a conversation shows besides. */
+  readonly said: Said = nothingSaid();
   private readonly timelines = new Map<string, Timeline>();
   private readonly children = new Map<string, Event[]>();
   private source: EventSource | null = null;
@@ -58,7 +61,9 @@ export class Journal {
       const transient = isTransient(e.type);
       if (!transient && last && e.seq <= last.seq) return;
       if (!transient) this.events.push(e);
+      else if (this.seen(e as Event & { delta?: number })) return;
       apply(this.view, e);
+      record(this.said, e);
     } else if (!e.turn_id) return;
     else if (!isTransient(e.type)) {
       const all = this.children.get(e.turn_id) ?? [];
@@ -74,6 +79,16 @@ export class Journal {
       this.version.value++;
     });
   }
+
+  /** seen tells whether a numbered delta is there already: withChildren reads the stream again. */
+  private seen(e: Event & { delta?: number }): boolean {
+    if (!e.delta) return false;
+    const [seq, delta] = this.newest;
+    if (e.seq < seq || e.seq === seq && e.delta <= delta) return true;
+    this.newest = [e.seq, e.delta];
+    return false;
+  }
+  private newest: [number, number] = [0, 0];
 
   get timeline(): Timeline { return this.timelines.get(this.turn) ?? emptyTimeline(this.turn); }
 
