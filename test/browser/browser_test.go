@@ -47,7 +47,7 @@ func TestConsole(t *testing.T) {
 	testnpm.Browser(t)
 	config := filepath.Join(t.TempDir(), "windlass.yaml")
 	harness.Must(t, os.WriteFile(config, []byte(shields), 0o600))
-	for _, name := range []string{"chat.mjs", "waits.mjs", "turn.mjs", "button.mjs", "temporal.mjs"} {
+	for _, name := range []string{"chat.mjs", "waits.mjs", "turn.mjs", "journal.mjs", "button.mjs", "temporal.mjs"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := harness.Up(t, t.TempDir(), nil, "--config", config)

@@ -57,7 +57,7 @@ function Loaded({ turn, params, reload }: { turn: TurnDetail; params: URLSearchP
   const now = useNow(active);
   useEffect(() => { if (live.ended) reload(); }, [live.ended]);
   const past = at > 0 && at < live.seq ? journal.asOf(at) : null;
-  const t = past?.of ?? live;
+  const t = past ?? live;
   const tab = params.get("tab") ?? "";
   const status = t.seq ? t.status : turn.status;
   const u = t.usage ?? turn.usage ?? {};
@@ -93,7 +93,7 @@ function Loaded({ turn, params, reload }: { turn: TurnDetail; params: URLSearchP
       <Tabs at={tab} of={tabs} />
       {(tab === "" || tab === "talk") && <Scrubber events={journal.events} version={version} at={past ? at : 0} set={set} active={active} />}
       {tab === "" && <TimelineTab journal={journal} version={version} t={t} live={live} now={until} past={past !== null} params={params} />}
-      {tab === "talk" && <Talk view={(past?.view ?? journal.view).turns.get(turn.id)} said={journal.said} />}
+      {tab === "talk" && <Talk view={(past ? journal.viewOf(at) : journal.view).turns.get(turn.id)} said={journal.said} />}
       {tab === "events" && <Events events={journal.events} version={version} params={params} />}
       {tab === "context" && <ContextTab t={live} version={version} params={params} />}
       {tab === "compare" && <CompareTab turn={turn} params={params} />}

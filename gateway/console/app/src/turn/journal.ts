@@ -6,6 +6,9 @@ import { apply, emptyView, type Event, type View } from "../fold";
 import { parse } from "../json";
 import { advance, emptyTimeline, isTransient, timelineOf, type Timeline } from "../timeline";
 
+/** slice is how long events are taken before the browser can draw, in milliseconds. */
+const slice = 12;
+
 export class Journal {
   /** version changes whenever the journal did, at most once a frame. */
   readonly version = signal(0);
@@ -20,14 +23,16 @@ export class Journal {
   private readonly children = new Map<string, Event[]>();
   private source: EventSource | null = null;
   private frame = 0;
-  private past: { at: number; of: Timeline; view: View } | null = null;
 
   constructor(readonly turn: string) { this.read(""); }
 
   private read(query: string) {
     this.source?.close();
     const source = this.source = new EventSource(`/v1/turns/${part(this.turn)}/events?event=message${query}`);
-    source.onmessage = (e) => this.take(parse(e.data as string) as Event);
+    source.onmessage = (e) => {
+      this.queue.push(e.data as string);
+      if (this.queue.length === 1) this.pump();
+    };
     source.addEventListener("error-status", (e) => {
       this.problem.value = `${(JSON.parse((e as MessageEvent).data as string) as { detail: string }).detail} Reconnecting…`;
     });
@@ -53,6 +58,17 @@ export class Journal {
     this.read("&include=children");
   };
   private nested = false;
+
+  /** pump takes what has come, a slice at a time: a turn of thousands of events comes at once, and the page stays responsive. */
+  private pump = () => {
+    const until = performance.now() + slice;
+    let n = 0;
+    while (n < this.queue.length && (n === 0 || performance.now() < until)) this.take(parse(this.queue[n++]!) as Event);
+    this.queue.splice(0, n);
+    if (this.queue.length) this.timer = window.setTimeout(this.pump);
+  };
+  private queue: string[] = [];
+  private timer = 0;
 
   private take(e: Event) {
     const own = e.turn_id === this.turn;
@@ -99,21 +115,28 @@ export class Journal {
     return all && timelineOf(turn, all.filter((e) => Date.parse(e.time) <= until));
   };
 
-  /** asOf is the turn as it was after one of its events. */
-  asOf(at: number): { of: Timeline; view: View } {
-    if (this.past?.at !== at) {
-      const view = emptyView();
-      for (const e of this.events) {
-        if (e.seq > at) break;
-        apply(view, e);
-      }
-      this.past = { at, of: timelineOf(this.turn, this.events, at), view };
+  /** asOf is the turn as it was after one of its events. Going on from there folds only what is between. */
+  asOf(at: number): Timeline {
+    if (!this.past || at < this.past.of.seq) this.past = { next: 0, of: emptyTimeline(this.turn) };
+    const p = this.past;
+    for (; p.next < this.events.length && this.events[p.next]!.seq <= at; p.next++) advance(p.of, this.events[p.next]!);
+    return p.of;
+  }
+  private past: { next: number; of: Timeline } | null = null;
+
+  /** viewOf is the conversation as it was after one of the events. */
+  viewOf(at: number): View {
+    const view = emptyView();
+    for (const e of this.events) {
+      if (e.seq > at) break;
+      apply(view, e);
     }
-    return this.past;
+    return view;
   }
 
   close() {
     this.source?.close();
+    clearTimeout(this.timer);
     cancelAnimationFrame(this.frame);
   }
 }

@@ -15,7 +15,7 @@ type Any = any; // data of events, whose types are the API's
 export function Panel({ row, of, own, now }: { row: Row; of: Timeline; own: boolean; now: number }) {
   const queued = row.bars.filter((b) => b.kind === "queue").reduce((n, b) => n + (b.to || now) - b.from, 0);
   return (
-    <section class="tl-panel" aria-label={`${laneNames[row.lane]}: ${row.name}`} onKeyDown={(e) => { if (e.key === "Escape") closePanel(); }}>
+    <section class="tl-panel" aria-label={`${laneNames[row.lane]}: ${row.name.slice(0, 100)}`} onKeyDown={(e) => { if (e.key === "Escape") closePanel(); }}>
       <div class="dialog-head">
         <h3>{visible(row.name.slice(0, 300))}</h3>
         <button type="button" class="icon" aria-label="Close this panel" onClick={closePanel}>×</button>
@@ -84,10 +84,16 @@ function asTree(text: string): unknown {
 }
 
 function Result({ of }: { of: Any }) {
-  if (of.structured_content != null) return <Json value={of.structured_content} label="Result" />;
   const text = plain(of.content);
   const tree = asTree(text);
-  return tree === undefined ? <Text of={text || "(nothing)"} label="Result" /> : <Json value={tree} label="Result" />;
+  const structured = of.structured_content;
+  if (!text && structured != null) return <Json value={structured} label="Result" />;
+  return (
+    <>
+      {tree === undefined ? <Text of={text || "(nothing)"} label="Result" /> : <Json value={tree} label="Result" />}
+      {structured != null && tree === undefined && <details><summary class="dim">As data</summary><Json value={structured} label="Result as data" /></details>}
+    </>
+  );
 }
 
 function CallDetails({ call: c, row, of, own }: { call: Call; row: Row; of: Timeline; own: boolean }) {
@@ -114,7 +120,7 @@ function CallDetails({ call: c, row, of, own }: { call: Call; row: Row; of: Time
       <Section name="Ledger">
         {c.execution ? <Ledger id={c.execution} own={own} /> : <p class="dim">{c.child ? "Sub-agents have a turn, not a row in the ledger." : "There is no row: nothing was sent to the tool."}</p>}
       </Section>
-      <p class="dim">Call <Id of={c.id} /> of <a href={`/tools/${part(c.tool)}`}>{visible(c.tool)}</a>{c.effect && <>, effect {c.effect}</>}</p>
+      <p class="dim">Call <Id of={c.id} /> of <a href={`/tools/${part(c.tool.slice(0, 200))}`}>{visible(c.tool.slice(0, 200))}</a>{c.effect && <>, effect {c.effect}</>}</p>
     </>
   );
 }
@@ -169,7 +175,7 @@ function Ledger({ id, own }: { id: string; own: boolean }) {
 function WaitDetails({ id, wait: w }: { id: string; wait: Wait }) {
   return (
     <>
-      {w.message && <p>{visible(w.message)}</p>}
+      {w.message && <p>{visible(w.message.slice(0, few))}</p>}
       <Facts of={[
         ["Kind", w.kind.replaceAll("_", " ")], ["Rule", w.rule && <code>{w.rule}</code>], ["Roles", w.roles.join(", ")], ["Needs", w.quorum > 1 ? count(w.quorum, "approval") : ""],
         ["Verdict", w.verdict ? <Status of={w.verdict} /> : "open"], ["By", w.by], ["Expires", w.expires && !w.verdict ? <When at={w.expires} /> : ""],

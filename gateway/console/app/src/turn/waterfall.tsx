@@ -46,28 +46,27 @@ export function scaleOf(from: number, to: number, waits: { from: number; to: num
 
 const px = (n: number) => Math.round(n * 10) / 10;
 
-/** laneBars are the bars of a lane, joined where they would touch: a turn of many calls stays quick to draw. */
-function laneBars(t: Timeline, lane: Lane, at: Scale, now: number): { kind: string; x: number; w: number }[] {
-  const all: { kind: string; x: number; w: number }[] = [];
-  const push = (kind: string, x: number, to: number) => {
-    const last = all.at(-1);
-    if (last && last.kind === kind && x - (last.x + last.w) < 0.15) last.w = Math.max(last.w, to - last.x);
-    else all.push({ kind, x, w: Math.max(0.3, to - x) });
+interface OverviewBar { kind: string; x: number; w: number }
+
+/** laneBars are the bars of all lanes, joined where they would touch: a turn of many calls stays quick to draw. */
+function laneBars(t: Timeline, at: Scale, now: number): Record<Lane, OverviewBar[]> {
+  const all = Object.fromEntries(lanes.map((l) => [l, []])) as unknown as Record<Lane, OverviewBar[]>;
+  const push = (lane: Lane, kind: string, x: number, to: number) => {
+    const last = all[lane].at(-1);
+    if (last && last.kind === kind && x - (last.x + last.w) < 0.2) last.w = Math.max(last.w, to - last.x);
+    else all[lane].push({ kind, x, w: Math.max(0.3, to - x) });
   };
-  if (lane === "worker") {
-    const owners = t.owners.length ? t.owners : t.started ? [{ name: "", from: t.started, to: t.ended }] : [];
-    for (const o of owners) push("owner", at(o.from), at(o.to || now));
-  }
+  for (const o of t.owners.length ? t.owners : t.started ? [{ from: t.started, to: t.ended }] : []) push("worker", "owner", at(o.from), at(o.to || now));
   for (const r of t.rows.values()) {
-    if (r.lane !== lane) continue;
-    if (r.mark) push(r.state === "denied" || r.state === "failed" ? "bad" : "mark", at(r.from), at(r.from) + 0.3);
-    else for (const b of r.bars) if (lane !== "worker" || b.kind === "gap" || b.kind === "queue") push(r.state === "failed" && b.kind === "run" ? "bad" : b.kind, at(b.from), at(b.to || now));
+    if (r.mark) push(r.lane, r.state === "denied" || r.state === "failed" ? "bad" : "mark", at(r.from), at(r.from) + 0.3);
+    else for (const b of r.bars) if (r.lane !== "worker" || b.kind === "gap" || b.kind === "queue") push(r.lane, r.state === "failed" && b.kind === "run" ? "bad" : b.kind, at(b.from), at(b.to || now));
   }
   return all;
 }
 
 export function Overview({ t, at, now, upTo, cuts }: { t: Timeline; at: Scale; now: number; upTo: number; cuts: Cut[] }) {
-  const used = lanes.filter((l) => l !== "agent" || [...t.rows.values()].some((r) => r.lane === "agent"));
+  const bars = laneBars(t, at, now);
+  const used = lanes.filter((l) => l !== "agent" || bars.agent.length > 0);
   const height = 16;
   return (
     <div class="tl-overview">
@@ -75,7 +74,7 @@ export function Overview({ t, at, now, upTo, cuts }: { t: Timeline; at: Scale; n
       <svg viewBox={`0 0 100 ${used.length * height}`} width="100%" height={used.length * height} preserveAspectRatio="none" role="img" aria-label={`Overview of ${used.map((l) => laneNames[l].toLowerCase()).join(", ")}`}>
         {used.map((l, i) => (
           <g key={l} class={`lane-${l}`}>
-            {laneBars(t, l, at, now).map((b, n) => <rect key={n} class={`o-${b.kind}`} x={px(b.x)} width={Math.max(0.2, px(b.w))} y={i * height + 4} height={height - 8} />)}
+            {bars[l].map((b, n) => <rect key={n} class={`o-${b.kind}`} x={px(b.x)} width={Math.max(0.2, px(b.w))} y={i * height + 4} height={height - 8} />)}
           </g>
         ))}
         {cuts.map((c) => <rect key={c.from} class="o-cut" x={at(c.from)} width={Math.max(0.3, at(c.to) - at(c.from))} y="0" height={used.length * height} />)}
