@@ -103,6 +103,23 @@ await browse(async (page, context) => {
   await page.goto(`${base}/turns/${big}?tab=events&q=order+199`);
   await page.getByText(new RegExp(`^\\d+ of ${events.length} events`)).waitFor();
 
+  // The context of a step, and what is new in it.
+  const made = (kind, text, tokens, more = {}) => ({ kind, role: null, name: "", text, tokens: String(tokens), origin: { call_id: "", seq: 0 }, ...more });
+  const known = [made("system", "Be brief.", 3), made("tools", "gets an order {}", 40, { name: "orders__get" }), made("message", "a long one", 5, { role: "user" })];
+  const fresh = made("tool_result", "order 1", 2, { name: "orders__get", origin: { call_id: "c1", turn_id: big } });
+  await page.route(`**/v1/turns/${big}/context*`, (r) => r.fulfill({ json: {
+    step: 2, model: "m/m", parts: [...known, fresh], tokens: "50", counted: "estimated", truncated: false, compacted: 0,
+    diff: r.request().url().includes("against=1") ? [...known.map((part) => ({ op: "same", part })), { op: "added", part: fresh }] : [],
+  } }));
+  await page.goto(`${base}/turns/${big}?tab=context&step=2`);
+  await page.getByText("50 tokens, estimated").waitFor();
+  must(await page.locator(".tl-part").count() === 4, "not all parts are shown");
+  await page.getByLabel("what is new since infer #1").check();
+  await page.locator(".tl-part.added", { hasText: "order 1" }).waitFor();
+  must(await page.locator(".tl-part.same").count() === 3, "what is the same is marked as new");
+  await page.locator(".tl-part.added").getByRole("link", { name: "The call" }).click();
+  await page.locator(".tl-panel").getByText("order 1").first().waitFor();
+
   // Hostile: nothing runs, nothing leaves, the page stays usable on a phone.
   await served(page, hostile, hostileEvents, { agent_id: "a", status: "failed", error: { code: "bad", message: bad }, subject: bad, model: bad, input: bad });
   for (const query of ["?call=c1", "?call=c20", "?span=infer-1", "?span=apr_1", "?tab=talk", "?tab=events&seq=4", "?tab=json"]) {

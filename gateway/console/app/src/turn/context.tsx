@@ -1,12 +1,17 @@
 // What the model read at a step, part by part, and what is new in it since the step before.
-import { count, visible } from "../format";
+import { bytes, count, visible } from "../format";
 import { setParams, withParams } from "../route";
 import { part } from "../api";
 import type { Timeline } from "../timeline";
 import { Json, Loading, Problem, useLoad } from "../ui";
 
-interface Part { kind: string; role: string; name: string; text: string; tokens: number; origin: Record<string, unknown> | null }
-interface Context { step: number; model: string; parts: Part[]; tokens: number; counted: string; diff?: { op: "same" | "added" | "removed"; part: Part }[] }
+interface Part {
+  kind: string; role: string | null; name: string; text: string; tokens: number | string; origin: Record<string, unknown> | null; media_type?: string; size?: number | string;
+}
+interface Context {
+  step: number; model: string; parts: Part[]; tokens: number | string; counted: string; truncated?: boolean; compacted?: number;
+  diff?: { op: "same" | "added" | "removed"; part: Part }[];
+}
 
 const kinds: Record<string, string> = { system: "Instructions", tools: "Tools", memory: "Memory", message: "Messages", tool_result: "Results", citation: "Passages" };
 
@@ -27,13 +32,15 @@ export function ContextTab({ t, params }: { t: Timeline; version: number; params
           {steps.map((n) => <option key={n} value={String(n)} selected={n === step}>infer #{n}</option>)}
         </select></label>
         {step > 1 && <label class="tl-check"><input type="checkbox" checked={diff} onChange={(e) => setParams({ diff: e.currentTarget.checked ? "1" : "" })} /> what is new since infer #{step - 1}</label>}
-        {c && <span class="dim">{count(c.tokens, "token")} ({c.counted || "estimated"}) · {c.model}</span>}
+        {c && <span class="dim">{count(Number(c.tokens), "token")}, {c.counted === "provider" ? "as the provider counted" : "estimated"} · {c.model}</span>}
         <a href={path} target="_blank" rel="noreferrer">JSON</a>
       </div>
       {!steps.length && <p class="nothing">No model has been called yet.</p>}
       {loaded.problem && <Problem of={loaded.problem} />}
       {!c && !loaded.problem && steps.length > 0 && <Loading />}
       {c && <TokenBar of={c} />}
+      {c && (c.compacted ?? 0) > 0 && <p class="note">A summary, and what is kept with it, replaces older messages: the first {count(c.compacted!, "message")} here.</p>}
+      {c?.truncated && <p class="note">Older messages did not fit and were left out.</p>}
       {c && (
         <ol class="tl-parts" aria-label="What the model read">
           {(diff && c.diff ? c.diff : c.parts.map((p) => ({ op: "same" as const, part: p }))).map((d, i) => <PartView key={i} op={diff ? d.op : "same"} of={d.part} diff={diff} turn={t.turn} />)}
@@ -46,7 +53,7 @@ export function ContextTab({ t, params }: { t: Timeline; version: number; params
 /** TokenBar shows how many tokens each kind of part has. */
 function TokenBar({ of }: { of: Context }) {
   const sums = new Map<string, number>();
-  for (const p of of.parts) sums.set(p.kind, (sums.get(p.kind) ?? 0) + p.tokens);
+  for (const p of of.parts) if (Number(p.tokens)) sums.set(p.kind, (sums.get(p.kind) ?? 0) + Number(p.tokens));
   const all = [...sums.values()].reduce((n, x) => n + x, 0) || 1;
   return (
     <div class="tl-tokens">
@@ -60,17 +67,19 @@ const marks = { same: "", added: "new", removed: "gone" };
 
 function PartView({ op, of: p, diff, turn }: { op: "same" | "added" | "removed"; of: Part; diff: boolean; turn: string }) {
   const long = p.text.length > 4000;
-  const call = typeof p.origin?.call_id === "string" ? p.origin.call_id : "";
+  const origin = Object.fromEntries(Object.entries(p.origin ?? {}).filter(([, v]) => v !== "" && v !== 0 && v !== null));
+  const call = typeof origin.call_id === "string" ? origin.call_id : "";
   return (
     <li class={`tl-part ${op}`}>
       <details open={diff ? op !== "same" : p.kind !== "tools"}>
         <summary>
-          <span class={`tl-dot part-${p.kind}`} aria-hidden="true" />{kinds[p.kind] ?? p.kind}{p.role && p.role !== p.kind && ` · ${p.role}`}{p.name && <> · <code>{visible(p.name)}</code></>}
-          <span class="figure dim"> {count(p.tokens, "token")}</span>{op !== "same" && <span class={`tag ${op}`}>{marks[op]}</span>}
+          <span class={`tl-dot part-${p.kind}`} aria-hidden="true" />{kinds[p.kind] ?? p.kind}{p.role && p.role !== p.kind && ` · ${p.role}`}{p.name && <> · <code>{visible(p.name.slice(0, 200))}</code></>}
+          <span class="figure dim"> {count(Number(p.tokens), "token")}</span>{op !== "same" && <span class={`tag ${op}`}>{marks[op]}</span>}
         </summary>
-        <pre tabIndex={0} aria-label={`${kinds[p.kind] ?? p.kind} ${p.name}`}>{visible(long ? p.text.slice(0, 4000) : p.text)}{long && `\n… ${p.text.length - 4000} more characters`}</pre>
-        {call && <p><a href={withParams({ tab: "", call, step: "", diff: "" })}>The call</a> <span class="dim">of turn {turn}</span></p>}
-        {p.origin && <details><summary class="dim">Where it is from</summary><Json value={p.origin} label="Origin" /></details>}
+        {p.media_type && <p class="dim">{p.media_type}, {bytes(Number(p.size ?? 0))}</p>}
+        {p.text && <pre tabIndex={0} aria-label={`${kinds[p.kind] ?? p.kind} ${p.name.slice(0, 100)}`}>{visible(long ? p.text.slice(0, 4000) : p.text)}{long && `\n… ${p.text.length - 4000} more characters`}</pre>}
+        {call && (!origin.turn_id || origin.turn_id === turn) && <p><a href={withParams({ tab: "", call, step: "", diff: "" })}>The call</a></p>}
+        {Object.keys(origin).length > 0 && <details><summary class="dim">Where it is from</summary><Json value={origin} label="Origin" /></details>}
       </details>
     </li>
   );
