@@ -64,6 +64,13 @@ function laneBars(t: Timeline, at: Scale, now: number): Record<Lane, OverviewBar
   return all;
 }
 
+/** paths are the bars of a lane as one path for each kind: a turn of thousands of bars has few elements. */
+function paths(of: OverviewBar[], y: number, height: number): [string, string][] {
+  const all = new Map<string, string>();
+  for (const b of of) all.set(b.kind, `${all.get(b.kind) ?? ""}M${px(b.x)} ${y}h${Math.max(0.2, px(b.w))}v${height}h${-Math.max(0.2, px(b.w))}z`);
+  return [...all];
+}
+
 export function Overview({ t, at, now, upTo, cuts }: { t: Timeline; at: Scale; now: number; upTo: number; cuts: Cut[] }) {
   const bars = laneBars(t, at, now);
   const used = lanes.filter((l) => l !== "agent" || bars.agent.length > 0);
@@ -74,7 +81,7 @@ export function Overview({ t, at, now, upTo, cuts }: { t: Timeline; at: Scale; n
       <svg viewBox={`0 0 100 ${used.length * height}`} width="100%" height={used.length * height} preserveAspectRatio="none" role="img" aria-label={`Overview of ${used.map((l) => laneNames[l].toLowerCase()).join(", ")}`}>
         {used.map((l, i) => (
           <g key={l} class={`lane-${l}`}>
-            {bars[l].map((b, n) => <rect key={n} class={`o-${b.kind}`} x={px(b.x)} width={Math.max(0.2, px(b.w))} y={i * height + 4} height={height - 8} />)}
+            {paths(bars[l], i * height + 4, height - 8).map(([kind, d]) => <path key={kind} class={`o-${kind}`} d={d} />)}
           </g>
         ))}
         {cuts.map((c) => <rect key={c.from} class="o-cut" x={at(c.from)} width={Math.max(0.3, at(c.to) - at(c.from))} y="0" height={used.length * height} />)}
@@ -152,7 +159,7 @@ export function Rows({ rows, at, now, chosen, fold }: { rows: Shown[]; at: Scale
     const v = view.value;
     if (v.first !== first || v.shown !== drawn || v.height !== height) view.value = { first, shown: drawn, height };
   };
-  useLayoutEffect(measure, [virtual, rows.length]);
+  useLayoutEffect(measure, [virtual]);
   // A chosen row that a link opens is brought into view, once.
   const where = useMemo(() => rows.findIndex((r) => r.key === chosen), [chosen, rows.length > 0]);
   useLayoutEffect(() => {
