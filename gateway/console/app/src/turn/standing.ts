@@ -12,9 +12,10 @@ export interface TurnDetail {
   usage: any; limits: any; limit_reached: any;
 }
 
+/** sentence begins with a capital, unless it begins with a name, and ends with a point. */
 const sentence = (text: string) => {
   const s = text.trim();
-  return s && s[0]!.toUpperCase() + s.slice(1) + (/[.!?…]$/.test(s) ? "" : ".");
+  return s && (/^[a-z]+([ ,.]|$)/.test(s) ? s[0]!.toUpperCase() + s.slice(1) : s) + (/[.!?…]\)?$/.test(s) ? "" : ".");
 };
 
 /** awaited says what a wait is for. */
