@@ -1,1 +1,0 @@
-import"./chunk-U3BNGNTI.js";import{W as e,ka as i}from"./chunk-RV6XUAJ3.js";import"./chunk-WOT6VMZA.js";function s(){return e(i,{title:"Access",children:e("p",{class:"dim",children:"This page is being written."})})}export{s as default};

@@ -1,1 +1,0 @@
-import"./chunk-U3BNGNTI.js";import{W as e,ka as a}from"./chunk-RV6XUAJ3.js";import"./chunk-WOT6VMZA.js";function i(){return e(a,{title:"Bank",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

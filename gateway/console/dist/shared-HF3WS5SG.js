@@ -1,1 +1,0 @@
-import"./chunk-U3BNGNTI.js";import{W as e,ka as o}from"./chunk-RV6XUAJ3.js";import"./chunk-WOT6VMZA.js";function t({id:r}){return e(o,{title:"Shared conversation",children:e("p",{class:"dim",children:r})})}export{t as default};
