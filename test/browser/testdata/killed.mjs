@@ -1,5 +1,5 @@
 // A page that is open while everything behind it is killed shows the whole answer in the end. The test kills and restarts on "half".
-import { accessible, base, browse, must, session } from "./page.mjs";
+import { accessible, base, both, browse, must, session } from "./page.mjs";
 
 const words = "one two three four five six seven eight nine ten eleven twelve";
 
@@ -33,5 +33,5 @@ await browse(async (page) => {
     seen.push(await panel.innerText() + await page.locator(".tl-rows").innerText());
   }
   must(seen[0] === seen[1], `a later visit shows something else:\n${seen.join("\n---\n")}`);
-  await accessible(page, "lost");
+  await accessible(page, "lost", both);
 }, { allowed: (text) => /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|Failed to load resource|ERR_/.test(text) });

@@ -1,6 +1,6 @@
 // The page of a turn: its lanes, sub-agents, why a call was allowed or denied, its row of the ledger, its past, its context, its comparison with
 // a run of it again, and what can be done with it.
-import { accessible, api, base, browse, must, picture, session } from "./page.mjs";
+import { accessible, api, base, both, browse, must, picture, session } from "./page.mjs";
 
 const ended = (turn) => api("GET", `/v1/turns/${turn}?wait=60s`);
 const parent = await session("boss", 'call:agent__worker {"message":"call:calculator__evaluate {\\"expression\\":\\"6*7\\"}"} then say:"It is done."');
@@ -38,7 +38,7 @@ await browse(async (page) => {
   await picture(page, "console-turn");
   await row("calculator__evaluate").getByRole("link").click();
   await panel.getByText("6*7 = 42").first().waitFor();
-  await accessible(page, "turn-panel");
+  await accessible(page, "turn-panel", both);
   await page.getByRole("button", { name: "Fold agent worker" }).click();
   await row("agent worker").getByRole("link").click();
   await panel.getByRole("link", { name: /^trn_/ }).click();
@@ -93,7 +93,7 @@ await browse(async (page) => {
   await page.waitForURL(/q=not/);
   await page.getByRole("table", { name: "Events" }).getByRole("link").first().click();
   await page.getByRole("region", { name: /^Event \d+/ }).waitFor();
-  await accessible(page, "events");
+  await accessible(page, "events", both);
 
   // What the model read, and what is new in it, where the mesh can say it.
   const context = await fetch(`${base}/v1/turns/${mixed.turn}/context?step=2`);
@@ -101,7 +101,7 @@ await browse(async (page) => {
     await open(mixed.turn, "?tab=context&step=2&diff=1");
     await page.locator(".tl-part.added").first().waitFor();
     must(/17\*23 = 391/.test(await text(page.locator(".tl-parts"))), "the result of the first call is not new in step 2");
-    await accessible(page, "context");
+    await accessible(page, "context", both);
   }
 
   // Run again from its second step with recorded results, and compare.
@@ -119,7 +119,7 @@ await browse(async (page) => {
   await page.getByRole("link", { name: "Compare…" }).click();
   await page.getByText("The answers are the same.").waitFor();
   must(/copied/.test(await text(page.getByRole("table", { name: "Calls" }))), "the copied call is not told apart");
-  await accessible(page, "compare");
+  await accessible(page, "compare", both);
 
   // An approval is decided in place, by keyboard; a turn that runs is steered and cancelled.
   await open(asked.turn);
