@@ -24,7 +24,7 @@ func TestJournalsAreShown(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(journal), ".jsonl")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(journal) //nolint:gosec // a file of this repository
+			text, err := os.ReadFile(journal)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func TestJournalsAreShown(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			want, err := os.ReadFile(golden) //nolint:gosec // a file of this repository
+			want, err := os.ReadFile(golden)
 			if err != nil {
 				t.Fatal(err)
 			}
