@@ -146,4 +146,9 @@ await browse(async (page) => {
   await ended(counted.turn);
   await open(counted.turn);
   await page.getByRole("img", { name: /tool calls of agent worker: 1 of 10/ }).waitFor();
+  await api("POST", "/v1/budgets", { scope: "agent", target: "careful", max_tool_calls: 50 });
+  const held = await session("careful", 'call:shaky__slow_read {"call_id":"held","ms":60000}');
+  await open(held.turn);
+  await page.getByRole("img", { name: /tool calls of agent careful: .*1 reserved of 50/ }).first().waitFor();
+  await api("POST", `/v1/turns/${held.turn}:cancel`, {});
 });

@@ -1,1 +1,0 @@
-import"./chunk-2Q4IIYZ3.js";import{X as e,la as g}from"./chunk-7VMLP7PX.js";import"./chunk-WOT6VMZA.js";function i(){return e(g,{title:"Knowledge",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

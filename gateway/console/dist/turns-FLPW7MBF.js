@@ -1,1 +1,0 @@
-import"./chunk-2Q4IIYZ3.js";import{X as e,la as i}from"./chunk-7VMLP7PX.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"Turns",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};
