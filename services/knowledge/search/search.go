@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -23,7 +24,9 @@ const (
 	// ranking of those that are found.
 	enoughHits = 10_000
 	// minWords and maxWords bound the number of words that find candidates, whatever their frequency.
-	minWords, maxWords = 3, 32
+	minWords, maxWords = 3, 48
+	// maxRelated is how many of these may be words that are related to those of the query.
+	maxRelated = 24
 	// weightUnit is the smallest difference of inverse frequencies by which candidates are chosen. Sums of whole numbers are the same on
 	// all engines.
 	weightUnit = 1.0 / 1024
@@ -116,14 +119,14 @@ func (s *Searcher) Search(ctx context.Context, q Query) (results []Result, missi
 
 // searchBank returns the ranked candidates of a bank.
 func searchBank(ctx context.Context, snapshot store.Snapshot, q Query, bank Bank, words []string) ([]scored, error) {
-	b, frequencies, err := snapshot.Frequencies(ctx, q.Tenant, bank.ID, words)
+	b, frequencies, err := snapshot.Frequencies(ctx, q.Tenant, bank.ID, terms(words))
 	if err != nil {
 		return nil, err
 	}
 	statistics := rank.Statistics{Chunks: b.Chunks, Length: b.Length, Frequency: frequencies}
 	candidates, err := snapshot.Candidates(ctx, store.Find{
 		Tenant: q.Tenant, Bank: bank.ID, Words: finders(words, statistics), Labels: bank.Labels, Attributes: q.Attributes,
-		Counted: words, Limit: maxCandidates,
+		Counted: slices.Collect(maps.Keys(frequencies)), Limit: maxCandidates,
 	})
 	if err != nil {
 		return nil, err
@@ -142,21 +145,52 @@ func searchBank(ctx context.Context, snapshot store.Snapshot, q Query, bank Bank
 	return found, nil
 }
 
-// finders returns the words by which candidates are found: the rarest ones, until they occur often enough. That depends on nothing but
-// the bank's statistics, so that every engine finds the same candidates.
+// terms returns the words of a query and those related to them.
+func terms(words []string) []string {
+	out := slices.Clone(words)
+	for _, others := range rank.Related(words) {
+		out = append(out, others...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// finders returns the words by which candidates are found: the rarest ones of the query, until they occur often enough, and then those
+// related to them. That depends on nothing but the bank's statistics, so that every engine finds the same candidates.
 func finders(words []string, s rank.Statistics) []store.Word {
+	weights := map[string]float64{}
+	for i, others := range rank.Related(words) {
+		for _, other := range others {
+			weights[other] = max(weights[other], s.RelatedFrequency(words[i], other))
+		}
+	}
+	related := rarest(slices.Collect(maps.Keys(weights)), s, maxRelated, 0)
+	own := rarest(words, s, maxWords-len(related), minWords)
+	out := make([]store.Word, 0, len(own)+len(related))
+	for _, word := range own {
+		out = append(out, store.Word{Text: word, Weight: weigh(s.InverseFrequency(word))})
+	}
+	for _, word := range related {
+		out = append(out, store.Word{Text: word, Weight: weigh(weights[word])})
+	}
+	return out
+}
+
+func weigh(frequency float64) int64 { return 1 + int64(math.Round(frequency/weightUnit)) }
+
+// rarest returns at most limit of some words that the bank has, the rarest first, until they occur often enough; but always so many.
+func rarest(words []string, s rank.Statistics, limit, always int) (out []string) {
 	words = slices.DeleteFunc(slices.Clone(words), func(word string) bool { return s.Frequency[word] <= 0 })
 	slices.SortFunc(words, func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.Frequency[a], s.Frequency[b]), cmp.Compare(a, b))
 	})
-	var out []store.Word
 	hits := int64(0)
 	for _, word := range words {
 		hits += s.Frequency[word]
-		if len(out) == maxWords || len(out) >= minWords && hits > enoughHits {
+		if len(out) == limit || len(out) >= always && hits > enoughHits {
 			break
 		}
-		out = append(out, store.Word{Text: word, Weight: 1 + int64(math.Round(s.InverseFrequency(word)/weightUnit))})
+		out = append(out, word)
 	}
 	return out
 }
