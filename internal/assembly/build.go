@@ -176,13 +176,17 @@ func (p *Process) buildKnowledge() error {
 	if err != nil {
 		return err
 	}
+	inferenceConn, err := p.dial(Inference, authn.Service(Knowledge))
+	if err != nil {
+		return err
+	}
 	engine, err := ingestion.New(p.temporal)
 	if err != nil {
 		return err
 	}
 	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine,
-		MeshKey: p.cfg.Mesh.Key, Log: p.log,
+		MeshKey: p.cfg.Mesh.Key, Models: inferencev1.NewInferenceServiceClient(inferenceConn), Log: p.log,
 	})
 	if err != nil {
 		return err

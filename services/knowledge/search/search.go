@@ -39,10 +39,13 @@ type Store interface {
 }
 
 // Searcher searches banks. It is safe for concurrent use.
-type Searcher struct{ store Store }
+type Searcher struct {
+	store  Store
+	hybrid Hybrid
+}
 
-// New returns a searcher.
-func New(s Store) *Searcher { return &Searcher{s} }
+// New returns a searcher by words.
+func New(s Store) *Searcher { return &Searcher{store: s} }
 
 // Bank is a bank to search, and what of it the caller may read.
 type Bank struct {
@@ -85,37 +88,85 @@ type scored struct {
 	score          float64
 }
 
-// Search returns the passages that fit a query best, the best first, and the ids of the banks that do not exist. Of passages that say
-// nearly the same it returns the best one.
-func (s *Searcher) Search(ctx context.Context, q Query) (results []Result, missing []string, err error) {
-	words := rank.Query(q.Text)
+// Found is what a search returns.
+type Found struct {
+	// Results are the passages that fit best, the best first. Of passages that say nearly the same there is the best one only.
+	Results []Result
+	// Missing are the ids of the banks that do not exist.
+	Missing []string
+	// Hybrid is set if vectors were compared as well as words, Reranked if a model ordered the first results.
+	Hybrid, Reranked bool
+}
+
+// Search returns the passages that fit a query best.
+func (s *Searcher) Search(ctx context.Context, q Query) (found Found, err error) {
 	limit := q.Results
 	if limit <= 0 {
 		limit = DefaultResults
 	}
 	limit = min(limit, MaxResults)
+	vectors, err := s.queries(ctx, q)
+	if err != nil {
+		return found, err
+	}
 	err = s.store.Snapshot(ctx, func(snapshot store.Snapshot) error {
-		results, missing = nil, nil
-		var all []scored
-		for _, bank := range q.Banks {
-			found, err := searchBank(ctx, snapshot, q, bank, words)
-			switch {
-			case errors.Is(err, store.ErrNotFound):
-				missing = append(missing, bank.ID)
-			case err != nil:
-				return fmt.Errorf("search bank %q: %w", bank.ID, err)
-			}
-			all = append(all, found...)
+		found = Found{}
+		all, err := s.rank(ctx, snapshot, q, vectors, &found)
+		if err != nil {
+			return err
 		}
-		slices.SortFunc(all, func(a, b scored) int {
-			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.bank, b.bank), cmp.Compare(a.position, b.position))
-		})
-		var err error
-		results, err = read(ctx, snapshot, q.Tenant, all, limit)
+		found.Results, err = read(ctx, snapshot, q.Tenant, all, s.hybrid.wanted(limit))
 		return err
 	})
-	return results, missing, err
+	if err != nil {
+		return Found{}, err
+	}
+	s.rerank(ctx, q.Text, &found)
+	found.Results = found.Results[:min(limit, len(found.Results))]
+	return found, nil
 }
+
+// rank returns what was found in all banks, the best first. It notes in found which banks are missing, and whether vectors were compared.
+func (s *Searcher) rank(ctx context.Context, snapshot store.Snapshot, q Query, vectors []vectorQuery, found *Found) ([]scored, error) {
+	words := rank.Query(q.Text)
+	var all []scored
+	var banks []Bank
+	for _, bank := range q.Banks {
+		byWords, err := searchBank(ctx, snapshot, q, bank, words)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			found.Missing = append(found.Missing, bank.ID)
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("search bank %q: %w", bank.ID, err)
+		}
+		banks = append(banks, bank)
+		all = append(all, byWords...)
+	}
+	slices.SortFunc(all, better)
+	lists := [][]scored{all}
+	for _, v := range vectors {
+		near, compared, err := s.near(ctx, snapshot, q, v, banks)
+		if err != nil {
+			return nil, err
+		}
+		if found.Hybrid = found.Hybrid || compared; compared {
+			lists = append(lists, near)
+		}
+	}
+	if found.Hybrid {
+		return fuse(lists), nil
+	}
+	return all, nil
+}
+
+// better orders what was found: by score, then by where it is.
+func better(a, b scored) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.bank, b.bank), cmp.Compare(a.position, b.position))
+}
+
+// position names a chunk independently of the database.
+func position(document string, ordinal int) string { return fmt.Sprintf("%s/%09d", document, ordinal) }
 
 // searchBank returns the ranked candidates of a bank.
 func searchBank(ctx context.Context, snapshot store.Snapshot, q Query, bank Bank, words []string) ([]scored, error) {
@@ -134,7 +185,7 @@ func searchBank(ctx context.Context, snapshot store.Snapshot, q Query, bank Bank
 	ids := make(map[string]int64, len(candidates))
 	ranked := make([]rank.Candidate, len(candidates))
 	for i, c := range candidates {
-		position := fmt.Sprintf("%s/%09d", c.Document, c.Ordinal)
+		position := position(c.Document, c.Ordinal)
 		ids[position] = c.ID
 		ranked[i] = rank.Candidate{ID: position, Document: c.Document, Counts: c.Counts, Length: c.Length}
 	}
