@@ -176,9 +176,13 @@ func (p *Process) buildKnowledge() error {
 	if err != nil {
 		return err
 	}
-	inferenceConn, err := p.dial(Inference, authn.Service(Knowledge))
-	if err != nil {
-		return err
+	var models inferencev1.InferenceServiceClient // where the configuration names one
+	if p.cfg.Knowledge.Models() {
+		conn, err := p.dial(Inference, authn.Service(Knowledge))
+		if err != nil {
+			return err
+		}
+		models = inferencev1.NewInferenceServiceClient(conn)
 	}
 	engine, err := ingestion.New(p.temporal)
 	if err != nil {
@@ -186,7 +190,7 @@ func (p *Process) buildKnowledge() error {
 	}
 	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine,
-		MeshKey: p.cfg.Mesh.Key, Models: inferencev1.NewInferenceServiceClient(inferenceConn), Log: p.log,
+		MeshKey: p.cfg.Mesh.Key, Models: models, Log: p.log,
 	})
 	if err != nil {
 		return err

@@ -32,6 +32,9 @@ type Config struct {
 	VectorMemory        config.Size   `yaml:"vector_memory" default:"256MiB" doc:"Memory of a process for the codes of vectors: about 280 bytes a chunk with vectors of 1,536 numbers. Banks that do not fit are searched by their words."`
 }
 
+// Models reports whether the configuration names models, which are called.
+func (c Config) Models() bool { return c.EmbeddingModel != "" || c.RerankModel != "" }
+
 // check rejects a configuration that makes no sense.
 func (c Config) check() error {
 	if err := config.CheckNotNegative(c); err != nil {

@@ -18,7 +18,7 @@ type vectors struct {
 
 // newVectors builds the parts that the configuration has.
 func newVectors(cfg Config, deps Deps, st *store.Store) (v vectors, err error) {
-	if cfg.EmbeddingModel == "" && cfg.RerankModel == "" {
+	if !cfg.Models() {
 		return v, nil
 	}
 	if deps.Models == nil {

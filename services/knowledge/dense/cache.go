@@ -34,7 +34,9 @@ type cached struct {
 }
 
 // NewCache returns a cache of at most limit bytes.
-func NewCache(limit int) *Cache { return &Cache{limit: limit, order: list.New(), byKey: map[Key]*list.Element{}} }
+func NewCache(limit int) *Cache {
+	return &Cache{limit: limit, order: list.New(), byKey: map[Key]*list.Element{}}
+}
 
 // Use calls f with the index of a key, which is empty at first and which no other caller uses meanwhile. f brings it up to date, and may
 // replace it by another one.
@@ -60,7 +62,7 @@ func (c *Cache) entry(key Key) *cached {
 	defer c.mu.Unlock()
 	if at, ok := c.byKey[key]; ok {
 		c.order.MoveToFront(at)
-		return at.Value.(*cached) //nolint:forcetypeassert,revive // The list has nothing else.
+		return at.Value.(*cached) //nolint:forcetypeassert // The list has nothing else.
 	}
 	e := &cached{key: key, index: NewIndex()}
 	c.byKey[key] = c.order.PushFront(e)

@@ -128,9 +128,12 @@ func TestNearestIsTheSameInAnyOrder(t *testing.T) {
 	v, _ := dense.Unit([]float32{1, 2, 3})
 	w, _ := dense.Unit([]float32{-1, 2, -3})
 	entries := []dense.Entry{
-		{Chunk: 1, Document: "b", Ordinal: 1, Code: dense.Code(v)}, {Chunk: 2, Document: "a", Ordinal: 2, Code: dense.Code(v)},
-		{Chunk: 3, Document: "a", Ordinal: 1, Code: dense.Code(v)}, {Chunk: 4, Document: "c", Ordinal: 0, Code: dense.Code(w)},
-		{Chunk: 5, Document: "d", Ordinal: 0}, {Chunk: 6, Document: "e", Ordinal: 0, Code: []byte("12345678")},
+		{Chunk: 1, Document: "b", Ordinal: 1, Code: dense.Code(v)},
+		{Chunk: 2, Document: "a", Ordinal: 2, Code: dense.Code(v)},
+		{Chunk: 3, Document: "a", Ordinal: 1, Code: dense.Code(v)},
+		{Chunk: 4, Document: "c", Ordinal: 0, Code: dense.Code(w)},
+		{Chunk: 5, Document: "d", Ordinal: 0},
+		{Chunk: 6, Document: "e", Ordinal: 0, Code: []byte("12345678")},
 	}
 	for range 5 {
 		index := dense.NewIndex()

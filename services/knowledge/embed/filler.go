@@ -215,12 +215,13 @@ func (f *Filler) batch(ctx context.Context, who store.Filler, space store.Space,
 
 // put stores vectors.
 func (f *Filler) put(ctx context.Context, who store.Filler, chunks []store.Unembedded, texts []string, vectors [][]float32) error {
-	rows := make([]store.Vector, len(chunks))
-	for i, c := range chunks {
-		rows[i] = store.Vector{Chunk: c.Chunk, Hash: Hash(texts[i])}
-		if unit, ok := dense.Unit(vectors[i]); ok {
-			rows[i].Code, rows[i].Vector = dense.Code(unit), dense.Bytes(unit)
+	rows := make([]store.Vector, 0, len(chunks))
+	for i, v := range vectors {
+		row := store.Vector{Chunk: chunks[i].Chunk, Hash: Hash(texts[i])}
+		if unit, ok := dense.Unit(v); ok {
+			row.Code, row.Vector = dense.Code(unit), dense.Bytes(unit)
 		}
+		rows = append(rows, row)
 	}
 	if err := f.store.StoreVectors(ctx, who, rows); err != nil {
 		return fmt.Errorf("store vectors of bank %q: %w", who.Bank, err)

@@ -94,7 +94,9 @@ func TestSearchesDoWithoutAModel(t *testing.T) {
 		"of another length": func(context.Context, *inferencev1.EmbedRequest) (*inferencev1.EmbedResponse, error) {
 			return &inferencev1.EmbedResponse{Embeddings: []*inferencev1.Embedding{{Values: []float32{1}}}}, nil
 		},
-		"broken": func(context.Context, *inferencev1.EmbedRequest) (*inferencev1.EmbedResponse, error) { return nil, errors.New("broken") },
+		"broken": func(context.Context, *inferencev1.EmbedRequest) (*inferencev1.EmbedResponse, error) {
+			return nil, errors.New("broken")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

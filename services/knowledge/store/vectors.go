@@ -188,24 +188,24 @@ func insertVectors(ctx context.Context, tx sqldb.Tx, f Filler, vectors []Vector)
 		ids = append(ids, v.Chunk)
 	}
 	var rows [][]any
-	scan := func(row sqldb.Scanner) (struct{}, error) {
+	scan := func(row sqldb.Scanner) ([]any, error) {
 		var chunk, ordinal int64
 		var document string
 		err := row.Scan(&chunk, &document, &ordinal)
 		v := byChunk[chunk]
-		rows = append(rows, []any{
+		return []any{
 			f.Tenant, f.Bank, f.Space, chunk, document, ordinal, v.Hash, append([]byte{}, v.Code...), append([]byte{}, v.Vector...),
-		})
-		return struct{}{}, err
+		}, err
 	}
 	err = sqldb.Groups(ids, func(ids []int64) error {
 		args := []any{f.Tenant, f.Bank, f.Space}
 		for _, id := range ids {
 			args = append(args, id)
 		}
-		_, err := sqldb.All(ctx, tx, scan, `SELECT id, document, ordinal FROM chunks c WHERE tenant = $1 AND bank = $2
+		part, err := sqldb.All(ctx, tx, scan, `SELECT id, document, ordinal FROM chunks c WHERE tenant = $1 AND bank = $2
 			AND NOT EXISTS (SELECT 1 FROM chunk_vectors e WHERE e.chunk = c.id AND e.space = $3)
 			AND id IN (`+sqldb.Placeholders(4, len(ids))+") ORDER BY id", args...)
+		rows = append(rows, part...)
 		return err
 	})
 	if err != nil {

@@ -63,7 +63,9 @@ type Readable struct {
 }
 
 // Has reports whether the search may return a document.
-func (r Readable) Has(document string) bool { return !r.Hidden[document] && (!r.Some || r.Only[document]) }
+func (r Readable) Has(document string) bool {
+	return !r.Hidden[document] && (!r.Some || r.Only[document])
+}
 
 // Readable returns which documents of a bank have no other labels than the given ones, and the given attributes.
 func (s Snapshot) Readable(ctx context.Context, f Find) (r Readable, err error) {

@@ -4,6 +4,7 @@ package embedtest
 import (
 	"context"
 	"hash/fnv"
+	"maps"
 	"strings"
 	"sync"
 
@@ -45,11 +46,7 @@ func (m *Models) Reranks(f func(ctx context.Context, req *inferencev1.RerankRequ
 func (m *Models) Texts() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := map[string]int{}
-	for text, n := range m.texts {
-		out[text] = n
-	}
-	return out
+	return maps.Clone(m.texts)
 }
 
 // Calls is how often Embed was called.
