@@ -96,7 +96,8 @@ func TestKnowledgeOverREST(t *testing.T) {
 func TestABankIsHybridWithTheScriptedModel(t *testing.T) {
 	t.Parallel()
 	up := harness.Up(t, t.TempDir(), []string{
-		"WINDLASS_INFERENCE_DETECT=false", "WINDLASS_KNOWLEDGE_EMBEDDING_MODEL=builtin/scripted", "WINDLASS_KNOWLEDGE_RERANK_MODEL=builtin/scripted",
+		"WINDLASS_INFERENCE_DETECT=false", "WINDLASS_KNOWLEDGE_EMBEDDING_MODEL=builtin/scripted",
+		"WINDLASS_KNOWLEDGE_RERANK_MODEL=builtin/scripted",
 	})
 	c := up.Client
 	c.Must("POST", "/v1/banks", harness.JSON{"id": "handbook"})

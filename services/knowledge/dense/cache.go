@@ -62,7 +62,8 @@ func (c *Cache) entry(key Key) *cached {
 	defer c.mu.Unlock()
 	if at, ok := c.byKey[key]; ok {
 		c.order.MoveToFront(at)
-		return at.Value.(*cached) //nolint:forcetypeassert // The list has nothing else.
+		e, _ := at.Value.(*cached) // the list has nothing else
+		return e
 	}
 	e := &cached{key: key, index: NewIndex()}
 	c.byKey[key] = c.order.PushFront(e)

@@ -2,6 +2,7 @@ package dense_test
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -20,7 +21,8 @@ type corpus struct {
 	vectors, queries [][]float32
 }
 
-// clustered are vectors around topics, as those of texts are. Zero is the share of their numbers that are zero, mean what all have in common.
+// clustered are vectors around topics, as those of texts are. Zero is the share of their numbers that are zero, mean what all have in
+// common.
 func clustered(seed uint64, name string, n, size int, zero, mean float64) corpus {
 	random := rand.New(rand.NewPCG(seed, 1))
 	centers := make([][]float64, 10)
@@ -190,4 +192,23 @@ func TestACacheKeepsWhatFits(t *testing.T) {
 	if err := c.Use(a, func(*dense.Index) (*dense.Index, error) { return nil, failed }); !errors.Is(err, failed) || length(a) != 0 {
 		t.Errorf("after an error: %v", err)
 	}
+}
+
+// BenchmarkNearest searches 100,000 codes of vectors of 1,536 numbers.
+func BenchmarkNearest(b *testing.B) {
+	random, index := rand.New(rand.NewPCG(1, 2)), dense.NewIndex()
+	code := func() []byte {
+		out := make([]byte, 0, 256)
+		for range 32 {
+			out = binary.LittleEndian.AppendUint64(out, random.Uint64())
+		}
+		return out
+	}
+	for i := range 100_000 {
+		index.Add(dense.Entry{Seq: int64(i + 1), Chunk: int64(i), Document: fmt.Sprint(i / 50), Ordinal: i % 50, Code: code()})
+	}
+	for b.Loop() {
+		index.Nearest(code(), 200, all)
+	}
+	b.ReportMetric(float64(index.Bytes())/(1<<20), "MiB")
 }

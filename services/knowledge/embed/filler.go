@@ -86,7 +86,8 @@ func (f *Filler) Run(ctx context.Context) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		if err := f.Fill(ctx); err != nil && ctx.Err() == nil {
-			f.log.WarnContext(ctx, "vectors not made; searches find these documents by their words meanwhile", "model", f.models.opts.Model, "error", err)
+			f.log.WarnContext(ctx, "vectors not made; searches find these documents by their words meanwhile",
+				"model", f.models.opts.Model, "error", err)
 		}
 		select {
 		case <-f.now:

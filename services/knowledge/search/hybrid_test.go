@@ -57,7 +57,8 @@ func TestHybridSearch(t *testing.T) {
 		}
 		// A document that is added is found by its words until it has vectors, while the others are found by both.
 		k.add(text{tenant: "one", bank: "a", name: "bus", text: "vehicle of the city"})
-		if found := k.ask(k.hybrid, "vehicle city"); !found.Hybrid || !slices.Contains(names(found), "bus") || !slices.Contains(names(found), "car") {
+		found = k.ask(k.hybrid, "vehicle city")
+		if !found.Hybrid || !slices.Contains(names(found), "bus") || !slices.Contains(names(found), "car") {
 			t.Errorf("with a document without vectors: %v", names(found))
 		}
 		k.fill("p/m")
@@ -137,8 +138,8 @@ func TestReranking(t *testing.T) {
 		return &inferencev1.RerankResponse{Results: []*inferencev1.RankedDocument{{Index: 40, Score: 2}, {Index: 3, Score: 1}}}, nil
 	})
 	found := k.ask(s, "lease")
-	if !found.Reranked || len(given) != 50 || len(found.Results) != 10 || found.Results[0].Text != given[40] || found.Results[1].Text != given[3] ||
-		found.Results[2].Text != given[0] {
+	if !found.Reranked || len(given) != 50 || len(found.Results) != 10 || found.Results[0].Text != given[40] ||
+		found.Results[1].Text != given[3] || found.Results[2].Text != given[0] {
 		t.Errorf("%v of %d texts, reranked %v", names(found), len(given), found.Reranked)
 	}
 	k.models.Reranks(func(context.Context, *inferencev1.RerankRequest) (*inferencev1.RerankResponse, error) {

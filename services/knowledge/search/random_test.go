@@ -17,7 +17,7 @@ func searches(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("WINDLASS_TEST_SEARCHES"))
 	if err != nil {
-		return 60
+		return 40
 	}
 	return n
 }

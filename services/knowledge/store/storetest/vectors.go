@@ -274,7 +274,8 @@ func vectorsOfVersions(t *testing.T, s *store.Store) {
 			got[fmt.Sprint(c.Document, c.Ordinal)] = string(c.Vector)
 		}
 		want := map[string]string{
-			"doc_versionsa1": "vector of two", "doc_versionsa2": "vector of one", "doc_versionsa3": "vector of one", "doc_versionsb0": "vector of four",
+			"doc_versionsa1": "vector of two", "doc_versionsa2": "vector of one", "doc_versionsa3": "vector of one",
+			"doc_versionsb0": "vector of four",
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", got, want)
