@@ -30,6 +30,8 @@ const (
 	lease        = 3 * time.Minute
 	// trimBatch is the number of vectors of a former space that are deleted at a time.
 	trimBatch = 500
+	// retryAfter is the least time between a failure and the next try.
+	retryAfter = 15 * time.Second
 	// probe is a text that every model takes.
 	probe = "dimensions"
 )
@@ -80,20 +82,22 @@ func (f *Filler) Trigger() {
 	}
 }
 
-// Run makes vectors until ctx ends. After an error it continues with the next sweep.
+// Run makes vectors until ctx ends. After an error it waits a while, whatever triggers it.
 func (f *Filler) Run(ctx context.Context) {
-	tick := time.NewTicker(f.cfg.Interval)
-	defer tick.Stop()
 	for ctx.Err() == nil {
+		wait, trigger := f.cfg.Interval, f.now
 		if err := f.Fill(ctx); err != nil && ctx.Err() == nil {
 			f.log.WarnContext(ctx, "vectors not made; searches find these documents by their words meanwhile",
 				"model", f.models.opts.Model, "error", err)
+			wait, trigger = retryAfter, nil
 		}
+		timer := time.NewTimer(wait)
 		select {
-		case <-f.now:
-		case <-tick.C:
+		case <-trigger:
+		case <-timer.C:
 		case <-ctx.Done():
 		}
+		timer.Stop()
 	}
 }
 
@@ -104,6 +108,7 @@ func (f *Filler) Fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var failed error // of a bank, which keeps no other back
 	for again := true; again; {
 		again = false
 		for after, more := (store.BankKey{}), true; more; {
@@ -113,15 +118,16 @@ func (f *Filler) Fill(ctx context.Context) error {
 			}
 			for _, k := range banks {
 				rest, err := f.bank(ctx, k, space)
-				if err != nil {
-					return err
+				if failed = errors.Join(failed, err); err != nil && (away(err) || ctx.Err() != nil) {
+					return failed
 				}
 				after, again = k, again || rest
 			}
 			more = len(banks) == bankPage
 		}
+		again = again && failed == nil
 	}
-	return nil
+	return failed
 }
 
 // space returns the space of the model. One that is not known gets its length by the vector of one word.
@@ -190,8 +196,8 @@ func (f *Filler) finish(ctx context.Context, k store.BankKey, space store.Space)
 	return ignoreGone(err)
 }
 
-// batch makes and stores the vectors of some chunks. A batch that the model refuses is halved until the texts are found that it refuses.
-// These are stored without a vector, as far as it has taken others: they are found by their words only.
+// batch makes and stores the vectors of some chunks. A batch that the model refuses, or answers wrongly, is halved until the texts are found
+// that are the reason. These are stored without a vector, as long as it takes another text: they are found by their words only.
 func (f *Filler) batch(ctx context.Context, who store.Filler, space store.Space, chunks []store.Unembedded) error {
 	texts := make([]string, len(chunks))
 	for i, c := range chunks {
@@ -201,7 +207,7 @@ func (f *Filler) batch(ctx context.Context, who store.Filler, space store.Space,
 	switch {
 	case err == nil:
 		return f.put(ctx, who, chunks, texts, vectors)
-	case !refused(err):
+	case away(err):
 		return err
 	}
 	if _, works := f.embed(ctx, space.Dimensions, []string{probe}); works != nil {
@@ -210,7 +216,7 @@ func (f *Filler) batch(ctx context.Context, who store.Filler, space store.Space,
 	if half := len(chunks) / 2; half > 0 {
 		return errors.Join(f.batch(ctx, who, space, chunks[:half]), f.batch(ctx, who, space, chunks[half:]))
 	}
-	f.log.WarnContext(ctx, "text refused by the embedding model; it is found by its words only", "bank", who.Bank, "error", err)
+	f.log.WarnContext(ctx, "text without a vector; it is found by its words only", "bank", who.Bank, "error", err)
 	return f.put(ctx, who, chunks, texts, make([][]float32, 1))
 }
 
@@ -230,10 +236,13 @@ func (f *Filler) put(ctx context.Context, who store.Filler, chunks []store.Unemb
 	return nil
 }
 
-// refused reports whether a model refuses texts, rather than being away.
-func refused(err error) bool {
+// away reports whether a call failed whatever its texts were.
+func away(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
 	switch fault.From(err).Code {
-	case codes.InvalidArgument, codes.FailedPrecondition, codes.OutOfRange:
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Unauthenticated, codes.PermissionDenied:
 		return true
 	default:
 		return false

@@ -24,8 +24,8 @@ import (
 // pause is how long searches do without a model that was away or slow, so that not each of them waits for it.
 const pause = 10 * time.Second
 
-// errPaused means that a model was away just now.
-var errPaused = errors.New("the model was away a moment ago")
+// ErrPaused means that a model was away just now.
+var ErrPaused = errors.New("the model was away a moment ago")
 
 // inference is the part of the inference service that is called.
 type inference interface {
@@ -148,7 +148,7 @@ func (m *Models) Rerank(ctx context.Context, query string, texts []string) (orde
 func (m *Models) brief(parent context.Context, paused *atomic.Int64, call func(context.Context) error) error {
 	now := m.opts.Now()
 	if now.UnixMicro() < paused.Load() {
-		return errPaused
+		return ErrPaused
 	}
 	ctx, cancel := context.WithTimeout(parent, m.opts.Timeout)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/windlass-dev/windlass/services/knowledge/dense"
+	"github.com/windlass-dev/windlass/services/knowledge/embed"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
@@ -90,7 +91,7 @@ func (s *Searcher) queries(ctx context.Context, q Query) (out []vectorQuery, err
 			out = append(out, vectorQuery{space, vector, dense.Code(vector)})
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("embed the query: %w", ctx.Err())
-		default:
+		case !errors.Is(err, embed.ErrPaused): // which was logged when it began
 			s.hybrid.Log.WarnContext(ctx, "query not embedded; it is searched by its words", "model", space.Model, "error", err)
 		}
 	}
@@ -220,7 +221,7 @@ func (s *Searcher) rerank(ctx context.Context, query string, found *Found) {
 		texts[i] = r.Text
 	}
 	order, err := s.hybrid.Models.Rerank(ctx, query, texts)
-	if err != nil {
+	if err != nil && !errors.Is(err, embed.ErrPaused) {
 		s.hybrid.Log.WarnContext(ctx, "results not reranked", "error", err)
 	}
 	if err != nil || len(order) != len(first) {
