@@ -6,7 +6,7 @@ import (
 )
 
 // minBits is the smallest number of bits of a code. Short vectors are rotated several times, each into bits of their own.
-const minBits = 512
+const minBits = 1024
 
 // Code returns the code of a vector: the signs of its numbers after random rotations, which are the same for all vectors of a length. The
 // share of bits in which two codes differ estimates the angle between the vectors (Charikar, "Similarity Estimation Techniques from

@@ -25,7 +25,7 @@ type corpus struct {
 // common.
 func clustered(seed uint64, name string, n, size int, zero, mean float64) corpus {
 	random := rand.New(rand.NewPCG(seed, 1))
-	centers := make([][]float64, 10)
+	centers := make([][]float64, 2)
 	for i := range centers {
 		centers[i] = make([]float64, size)
 		for j := range centers[i] {
@@ -46,7 +46,7 @@ func clustered(seed uint64, name string, n, size int, zero, mean float64) corpus
 	for range n {
 		c.vectors = append(c.vectors, draw())
 	}
-	for range 20 {
+	for range 10 {
 		c.queries = append(c.queries, draw())
 	}
 	return c
@@ -56,10 +56,10 @@ func clustered(seed uint64, name string, n, size int, zero, mean float64) corpus
 func TestCodesKeepTheNearest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []corpus{
-		clustered(1, "384 numbers", 3000, 384, 0, 0),
-		clustered(2, "with a common mean", 3000, 256, 0, 1),
-		clustered(3, "half of them zero", 3000, 256, 0.5, 0),
-		clustered(4, "1,536 numbers", 1000, 1536, 0, 0.2),
+		clustered(1, "384 numbers", 800, 384, 0, 0),
+		clustered(2, "with a common mean", 800, 256, 0, 1),
+		clustered(3, "half of them zero", 800, 256, 0.5, 0),
+		clustered(4, "1,536 numbers", 500, 1536, 0, 0.2),
 	} {
 		index, stored := dense.NewIndex(), map[int64][]byte{}
 		for i, v := range c.vectors {
@@ -149,7 +149,7 @@ func TestNearestIsTheSameInAnyOrder(t *testing.T) {
 		if got := index.Nearest(dense.Code(v), 9, func(d string) bool { return d != "a" }); !slices.Equal(got, []int64{1, 4}) {
 			t.Errorf("without a document: %v", got)
 		}
-		if got := index.Nearest(dense.Code(make([]float32, 1024)), 9, all); got != nil {
+		if got := index.Nearest(dense.Code(make([]float32, 2048)), 9, all); got != nil {
 			t.Errorf("by a code of another length: %v", got)
 		}
 		if index.Len() != 6 || index.Last() != 6 {
@@ -171,7 +171,7 @@ func TestACacheKeepsWhatFits(t *testing.T) {
 			return x, nil
 		}
 	}
-	c := dense.NewCache(20_000)
+	c := dense.NewCache(60_000)
 	length := func(key dense.Key) (n int) {
 		_ = c.Use(key, func(x *dense.Index) (*dense.Index, error) { n = x.Len(); return x, nil })
 		return n

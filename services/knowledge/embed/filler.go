@@ -196,8 +196,8 @@ func (f *Filler) finish(ctx context.Context, k store.BankKey, space store.Space)
 	return ignoreGone(err)
 }
 
-// batch makes and stores the vectors of some chunks. A batch that the model refuses, or answers wrongly, is halved until the texts are found
-// that are the reason. These are stored without a vector, as long as it takes another text: they are found by their words only.
+// batch makes and stores the vectors of some chunks. A batch that the model refuses, or answers wrongly, is halved until the texts are
+// found that are the reason. These are stored without a vector, as long as it takes another text: they are found by their words only.
 func (f *Filler) batch(ctx context.Context, who store.Filler, space store.Space, chunks []store.Unembedded) error {
 	texts := make([]string, len(chunks))
 	for i, c := range chunks {
