@@ -28,8 +28,6 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
-	"github.com/windlass-dev/windlass/services/knowledge"
-	ingestion "github.com/windlass-dev/windlass/services/knowledge/dispatch"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
@@ -164,31 +162,6 @@ func (p *Process) buildRegistry() error {
 	}
 	svc.Register(p.server)
 	p.group.Add(background(Registry, svc.Run))
-	return nil
-}
-
-func (p *Process) buildKnowledge() error {
-	db, err := p.database(Knowledge)
-	if err != nil {
-		return err
-	}
-	policyConn, err := p.dial(Policy, authn.Service(Knowledge))
-	if err != nil {
-		return err
-	}
-	engine, err := ingestion.New(p.temporal)
-	if err != nil {
-		return err
-	}
-	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
-		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine,
-		MeshKey: p.cfg.Mesh.Key, Log: p.log,
-	})
-	if err != nil {
-		return err
-	}
-	svc.Register(p.server)
-	p.group.Add(background(Knowledge, svc.Run))
 	return nil
 }
 

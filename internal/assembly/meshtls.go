@@ -82,7 +82,7 @@ func callers() map[string][]string {
 		"windlass.policy.v1.GrantService":           {Gateway, Sessions, Registry, Worker},
 		"windlass.policy.v1.AccessPolicyService":    {Gateway, Sessions},
 		"windlass.policy.v1.QuotaService":           {Gateway, Sessions, Registry, Inference, MCPBridge, Worker, Knowledge},
-		"windlass.inference.v1.InferenceService":    {Gateway, Sessions, Policy, Worker},
+		"windlass.inference.v1.InferenceService":    {Gateway, Sessions, Policy, Worker, Knowledge},
 		"windlass.mcpbridge.v1.BridgeService":       {Registry},
 		"windlass.registry.v1.SourceService":        {Gateway, Sessions, Policy},
 		"windlass.registry.v1.ToolGroupService":     {Gateway, Sessions, Policy},

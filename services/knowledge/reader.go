@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/knowledge/chunk"
+	"github.com/windlass-dev/windlass/services/knowledge/embed"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
 	"github.com/windlass-dev/windlass/services/knowledge/parse"
 	"github.com/windlass-dev/windlass/services/knowledge/rank"
@@ -30,6 +31,7 @@ func (r reader) Read(ctx context.Context, c ingest.Content) (store.Ingested, err
 		counts, length := rank.Count(part.Heading, d.Text[part.Start:part.End])
 		out.Chunks = append(out.Chunks, store.Chunk{
 			Start: part.Start, End: part.End, Heading: part.Heading, Page: part.Page, Counts: counts, Length: length,
+			Hash: embed.Hash(embed.Text(part.Heading, d.Text[part.Start:part.End])),
 		})
 	}
 	return out, nil

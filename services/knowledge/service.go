@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 
 	"google.golang.org/grpc"
 
@@ -12,10 +13,12 @@ import (
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/upload"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	"github.com/windlass-dev/windlass/services/knowledge/access"
 	"github.com/windlass-dev/windlass/services/knowledge/api"
 	"github.com/windlass-dev/windlass/services/knowledge/bank"
 	"github.com/windlass-dev/windlass/services/knowledge/document"
+	"github.com/windlass-dev/windlass/services/knowledge/embed"
 	"github.com/windlass-dev/windlass/services/knowledge/factbook"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
 	"github.com/windlass-dev/windlass/services/knowledge/parse"
@@ -23,7 +26,7 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
-// Deps are what the service needs; all but MeshKey are required.
+// Deps are what the service needs; all but MeshKey and Models are required.
 type Deps struct {
 	// DB is the service's database. New migrates it; its owner closes it.
 	DB *sqldb.DB
@@ -33,6 +36,8 @@ type Deps struct {
 	MeshKey secret.Value
 	// Engine runs the workflows that ingest documents.
 	Engine ingest.Engine
+	// Models makes vectors and orders passages, if the configuration names models; then it is required.
+	Models inferencev1.InferenceServiceClient
 	// Log gets what went wrong.
 	Log *slog.Logger
 }
@@ -41,6 +46,7 @@ type Deps struct {
 type Service struct {
 	store  *store.Store
 	ingest *ingest.Service
+	filler *embed.Filler // nil without an embedding model
 	api    api.Deps
 }
 
@@ -66,14 +72,18 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		}
 		memory = factbook.New(st, marker)
 	}
+	vectors, err := newVectors(cfg, deps, st)
+	if err != nil {
+		return nil, err
+	}
 	ingestions, err := ingest.New(ingest.Config{
 		Concurrent: cfg.ConcurrentIngestions, Interval: cfg.SweepInterval, RestartAfter: restartAfter,
-	}, ingest.Deps{Store: st, Reader: reader{parse.New()}, Engine: deps.Engine, Log: deps.Log})
+	}, ingest.Deps{Store: st, Reader: reader{parse.New()}, Engine: deps.Engine, Ready: vectors.trigger, Log: deps.Log})
 	if err != nil {
 		return nil, err
 	}
 	reader := access.NewReader(st, deps.Policy)
-	return &Service{store: st, ingest: ingestions, api: api.Deps{
+	return &Service{store: st, ingest: ingestions, filler: vectors.filler, api: api.Deps{
 		Memory: memory,
 		Banks:  bank.New(bank.Deps{Store: st, Access: reader, Limit: cfg.MaxBanks, Log: deps.Log}),
 		Documents: document.New(document.Deps{
@@ -82,15 +92,21 @@ func New(cfg Config, deps Deps) (*Service, error) {
 			Queued: func(context.Context, store.Document) { ingestions.Trigger() },
 		}),
 		Ingestions: ingestions,
-		Searches:   search.NewService(st, reader),
+		Searches:   search.NewService(search.NewHybrid(st, vectors.hybrid), reader),
+		Spaces:     vectors.hybrid.Spaces,
 	}}, nil
 }
 
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) { api.Register(r, s.api) }
 
-// Run starts the workflows of documents that are to be ingested until ctx ends; then it returns nil.
+// Run starts the workflows of documents that are to be ingested, and makes vectors, until ctx ends; then it returns nil.
 func (s *Service) Run(ctx context.Context) error {
+	var loops sync.WaitGroup
+	if s.filler != nil {
+		loops.Go(func() { s.filler.Run(ctx) })
+	}
 	s.ingest.Run(ctx)
+	loops.Wait()
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/knowledge"
@@ -63,6 +64,12 @@ type kit struct {
 
 func newKit(t *testing.T, cfg knowledge.Config) *kit {
 	t.Helper()
+	return newKitWith(t, cfg, nil)
+}
+
+// newKitWith makes a kit with models.
+func newKitWith(t *testing.T, cfg knowledge.Config, models inferencev1.InferenceServiceClient) *kit {
+	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{
 		URL: "sqlite:" + filepath.Join(t.TempDir(), "knowledge.db"), Schema: "knowledge", SecureDelete: true,
 	})
@@ -75,7 +82,9 @@ func newKit(t *testing.T, cfg knowledge.Config) *kit {
 		}
 	})
 	k := &kit{t: t, policy: &permissions{globs: map[string][]string{"local": {"*"}}}, engine: &engine{}}
-	k.svc, err = knowledge.New(cfg, knowledge.Deps{DB: db, Policy: k.policy, Engine: k.engine, Log: slog.New(slog.DiscardHandler)})
+	k.svc, err = knowledge.New(cfg, knowledge.Deps{
+		DB: db, Policy: k.policy, Engine: k.engine, Models: models, Log: slog.New(slog.DiscardHandler),
+	})
 	k.must(err)
 	return k
 }

@@ -105,5 +105,8 @@ func defaultServiceRules() []decide.Rule {
 				"knowledge.recall.run",
 			},
 		},
+		{
+			Name: "mesh-knowledge", Roles: []string{"knowledge"}, Permissions: []string{"inference.models.embed", "inference.models.rerank"},
+		},
 	}
 }

@@ -2,6 +2,8 @@
 package api
 
 import (
+	"context"
+
 	"google.golang.org/grpc"
 
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
@@ -10,9 +12,10 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/factbook"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
 	"github.com/windlass-dev/windlass/services/knowledge/search"
+	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
-// Deps are the rooms that the servers call; all but Memory are required.
+// Deps are the rooms that the servers call; all but Memory and Spaces are required.
 type Deps struct {
 	// Banks keeps banks, Documents their documents.
 	Banks     *bank.Service
@@ -23,11 +26,13 @@ type Deps struct {
 	Ingestions *ingest.Service
 	// Searches finds passages.
 	Searches *search.Service
+	// Spaces says in which space banks have their vectors; nil = in none.
+	Spaces func(ctx context.Context, tenant string, banks []string) (map[string]store.Space, error)
 }
 
 // Register adds the services to a server.
 func Register(r grpc.ServiceRegistrar, deps Deps) {
-	knowledgev1.RegisterBankServiceServer(r, &banks{banks: deps.Banks})
+	knowledgev1.RegisterBankServiceServer(r, &banks{banks: deps.Banks, spaces: deps.Spaces})
 	knowledgev1.RegisterDocumentServiceServer(r, &documents{documents: deps.Documents, ingestions: deps.Ingestions})
 	knowledgev1.RegisterIngestionServiceServer(r, &ingestion{ingestions: deps.Ingestions})
 	knowledgev1.RegisterSearchServiceServer(r, &searches{searches: deps.Searches})

@@ -94,6 +94,8 @@ func (s bankRows) DeleteBank(ctx context.Context, tenant, id string) error {
 			return err
 		}
 		for _, statement := range []string{
+			"DELETE FROM chunk_vectors WHERE tenant = $1 AND bank = $2",
+			"DELETE FROM bank_spaces WHERE tenant = $1 AND bank = $2",
 			"DELETE FROM chunks WHERE tenant = $1 AND bank = $2",
 			"DELETE FROM terms WHERE tenant = $1 AND bank = $2",
 			"DELETE FROM document_labels WHERE tenant = $1 AND bank = $2",

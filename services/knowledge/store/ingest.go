@@ -126,6 +126,10 @@ func (s ingestionRows) FinishIngestion(ctx context.Context, p Pending, in Ingest
 
 // replaceLive makes the latest version of a document the live one. The bank is locked.
 func replaceLive(ctx context.Context, tx sqldb.Tx, d Document, in Ingested) error {
+	kept, err := keepVectors(ctx, tx, d, in.Chunks)
+	if err != nil {
+		return err
+	}
 	if err := dropChunks(ctx, tx, d); err != nil {
 		return err
 	}
@@ -139,6 +143,9 @@ func replaceLive(ctx context.Context, tx sqldb.Tx, d Document, in Ingested) erro
 		return err
 	}
 	if err := insertChunks(ctx, tx, d, d.LatestVersion, in.Chunks); err != nil {
+		return err
+	}
+	if err := moveVectors(ctx, tx, d, kept, in.Chunks); err != nil {
 		return err
 	}
 	return setIngestion(ctx, tx, d, "state = 'ready', problem = '', live_version = latest_version, title = $3, text_bytes = $4, chunks = $5",

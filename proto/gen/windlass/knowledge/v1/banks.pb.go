@@ -42,7 +42,8 @@ type Bank struct {
 	Documents int64 `protobuf:"varint,20,opt,name=documents,proto3" json:"documents,omitempty"`
 	// Number of chunks that these have.
 	Chunks int64 `protobuf:"varint,21,opt,name=chunks,proto3" json:"chunks,omitempty"`
-	// How the bank is searched: "lexical" (by words).
+	// How the bank is searched: "lexical" (by words), or "hybrid" (by words and by vectors of an embedding model, which it has of all chunks
+	// that it had at some time).
 	Mode string `protobuf:"bytes,22,opt,name=mode,proto3" json:"mode,omitempty"`
 	// Subject that created it.
 	Subject string `protobuf:"bytes,23,opt,name=subject,proto3" json:"subject,omitempty"`
