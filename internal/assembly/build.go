@@ -227,6 +227,10 @@ func (p *Process) buildSessions() error {
 		return err
 	}
 	p.ready["workers"] = probe.Degrades(starter.CheckWorkers)
+	prompts, err := p.newPrompts(ledgerConn, policyConn)
+	if err != nil {
+		return err
+	}
 	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
 		Groups: registryv1.NewToolGroupServiceClient(registryConn), Policies: policyv1.NewAccessPolicyServiceClient(policiesConn),
@@ -237,7 +241,7 @@ func (p *Process) buildSessions() error {
 		PolicyEvents: policyeventsv1.NewEventLogServiceClient(policyConn),
 		Egress:       p.egress, Getenv: p.opts.Getenv, ProviderData: p.sealer, Log: p.log,
 		Grants: policyv1.NewGrantServiceClient(policyConn), Issuers: p.cfg.Identity.exchanging(),
-		Quotas: quota.Reader{Authorizer: p.authorizer},
+		Quotas: quota.Reader{Authorizer: p.authorizer}, Prompts: prompts,
 	})
 	if err != nil {
 		return err

@@ -149,6 +149,10 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		Budgets:       p.budgets, Waits: p.waits, Turns: p.turns, Children: p.children, Outbox: p.outbox, MaxLease: p.cfg.MaxLease,
 	})
 	artifacts := artifact.NewService(p.store, p.access)
+	execution := api.NewExecution(api.ExecutionDeps{
+		Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
+		Schedules: p.schedules, Budgets: p.budgets, Artifacts: artifacts, Now: p.store.Now,
+	})
 	approvals := approval.New(approval.Deps{Store: p.store, Access: p.access, Waits: p.waits, Input: p.input})
 	p.servers = servers{
 		agents:   api.NewAgents(p.agents, bundles, validator),
@@ -156,6 +160,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		turns: api.NewTurns(api.TurnDeps{
 			Access: p.access, Turns: p.turns, Children: p.children, Reruns: p.reruns, Approvals: approvals,
 			Watcher: api.NewWatcher(p.store, p.access, p.hub, p.cfg.ChatWait), Engine: p.deps.Dispatcher, Now: p.store.Now,
+			Contexts: api.NewContexts(execution, p.store, p.deps.Prompts),
 		}),
 		approvals: api.NewApprovals(approvals),
 		budgets:   api.NewBudgets(p.budgets),
@@ -165,10 +170,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		schedules: api.NewSchedules(p.schedules, p.store.Now),
 		analytics: api.NewAnalytics(p.store),
 		events:    api.NewEvents(p.feed),
-		execution: api.NewExecution(api.ExecutionDeps{
-			Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
-			Schedules: p.schedules, Budgets: p.budgets, Artifacts: artifacts, Now: p.store.Now,
-		}),
+		execution: execution,
 	}
 	return nil
 }
