@@ -168,7 +168,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		files:     api.NewFiles(p.files),
 		webhooks:  api.NewWebhooks(p.webhooks),
 		schedules: api.NewSchedules(p.schedules, p.store.Now),
-		analytics: api.NewAnalytics(p.store),
+		analytics: api.NewAnalytics(p.store, p.deps.Policy),
 		events:    api.NewEvents(p.feed),
 		execution: execution,
 	}

@@ -52,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"schedules are told to one at a time", schedules},
 		{"fires are kept while they matter", fires},
 		{"sessions, messages and active sessions are counted", sessionCounts},
+		{"usage is summed up by group", usage},
 		{"texts may hold what the other engine would not", texts},
 		{"domain events are recorded with what they tell of", domainEvents},
 	} {
