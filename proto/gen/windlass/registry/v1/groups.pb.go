@@ -862,7 +862,9 @@ type EvaluateToolGroupsRequest struct {
 	// Names of groups.
 	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Names of tools.
-	Tools         []string `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty"`
+	Tools []string `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Return the effect classes of the tools as well.
+	WithEffects   bool `protobuf:"varint,4,opt,name=with_effects,json=withEffects,proto3" json:"with_effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -918,12 +920,19 @@ func (x *EvaluateToolGroupsRequest) GetTools() []string {
 	return nil
 }
 
+func (x *EvaluateToolGroupsRequest) GetWithEffects() bool {
+	if x != nil {
+		return x.WithEffects
+	}
+	return false
+}
+
 // EvaluateToolGroupsResponse lists members.
 type EvaluateToolGroupsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Each of the groups, in the order of the request.
 	Groups []*v11.ToolGroupMembers `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Effect classes of those of the tools that exist, by name.
+	// Effect classes of those of the tools that exist, by name. Empty unless requested.
 	Effects       map[string]v1.EffectClass `protobuf:"bytes,2,rep,name=effects,proto3" json:"effects,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=windlass.turn.v1.EffectClass"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1036,12 +1045,13 @@ const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\rUnmetSelector\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x1c\n" +
 	"\tcondition\x18\x02 \x01(\tR\tcondition\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\x87\x01\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xaa\x01\n" +
 	"\x19EvaluateToolGroupsRequest\x12%\n" +
 	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12!\n" +
 	"\x06groups\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x06groups\x12 \n" +
 	"\x05tools\x18\x03 \x03(\tB\n" +
-	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05tools\"\x8e\x02\n" +
+	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05tools\x12!\n" +
+	"\fwith_effects\x18\x04 \x01(\bR\vwithEffects\"\x8e\x02\n" +
 	"\x1aEvaluateToolGroupsResponse\x12<\n" +
 	"\x06groups\x18\x01 \x03(\v2$.windlass.policy.v1.ToolGroupMembersR\x06groups\x12W\n" +
 	"\aeffects\x18\x02 \x03(\v2=.windlass.registry.v1.EvaluateToolGroupsResponse.EffectsEntryR\aeffects\x1aY\n" +
