@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/openapi"
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/protected"
+	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/gateway/upload"
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -119,8 +120,24 @@ func Patterns() []string {
 // eventStreams are the streams that the API serves below apiPath.
 func (g *Gateway) eventStreams() map[string]sse.Handler {
 	return map[string]sse.Handler{
-		"/v1/turns/{turn_id}/events": g.streams.Turn, "/v1/sessions/{session_id}/events": g.streams.Session, "/v1/events:watch": g.streams.Events,
+		"/v1/turns/{turn_id}/events": g.turnEvents, "/v1/sessions/{session_id}/events": g.streams.Session,
+		"/v1/events:watch": g.streams.Events, "/v1/approvals:watch": g.streams.Approvals,
 	}
+}
+
+// turnEvents serves the events of a turn as a stream, or, to callers that accept only JSON, as a page of its journal.
+func (g *Gateway) turnEvents(w http.ResponseWriter, r *http.Request, vars map[string]string) {
+	path, ok := strings.CutSuffix(r.URL.Path, "/events")
+	if !ok || !rest.WantsJSON(r.Header) {
+		g.streams.Turn(w, r, vars)
+		return
+	}
+	r = r.Clone(r.Context())
+	r.URL.Path = path + "/journal"
+	if raw, ok := strings.CutSuffix(r.URL.RawPath, "/events"); ok {
+		r.URL.RawPath = raw + "/journal"
+	}
+	g.api.ServeHTTP(w, r)
 }
 
 // fileHandler serves bodies that are no JSON below apiPath.

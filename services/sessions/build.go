@@ -162,7 +162,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 			Watcher: api.NewWatcher(p.store, p.access, p.hub, p.cfg.ChatWait), Engine: p.deps.Dispatcher, Now: p.store.Now,
 			Contexts: api.NewContexts(execution, p.store, p.deps.Prompts),
 		}),
-		approvals: api.NewApprovals(approvals),
+		approvals: api.NewApprovals(approvals, p.feed),
 		budgets:   api.NewBudgets(p.budgets),
 		artifacts: api.NewArtifacts(artifacts),
 		files:     api.NewFiles(p.files),
