@@ -12,7 +12,6 @@ import (
 	"github.com/windlass-dev/windlass/gateway/openapi"
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/protected"
-	"github.com/windlass-dev/windlass/gateway/rest"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/gateway/upload"
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -127,17 +126,9 @@ func (g *Gateway) eventStreams() map[string]sse.Handler {
 
 // turnEvents serves the events of a turn as a stream, or, to callers that accept only JSON, as a page of its journal.
 func (g *Gateway) turnEvents(w http.ResponseWriter, r *http.Request, vars map[string]string) {
-	path, ok := strings.CutSuffix(r.URL.Path, "/events")
-	if !ok || !rest.WantsJSON(r.Header) {
+	if !g.api.ServeJournal(w, r) {
 		g.streams.Turn(w, r, vars)
-		return
 	}
-	r = r.Clone(r.Context())
-	r.URL.Path = path + "/journal"
-	if raw, ok := strings.CutSuffix(r.URL.RawPath, "/events"); ok {
-		r.URL.RawPath = raw + "/journal"
-	}
-	g.api.ServeHTTP(w, r)
 }
 
 // fileHandler serves bodies that are no JSON below apiPath.

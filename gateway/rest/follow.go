@@ -4,7 +4,6 @@ import (
 	"context"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -50,13 +49,6 @@ type Follower func(w http.ResponseWriter, r *http.Request, turnID string, instea
 // is the turn itself.
 func (a *API) HandleAccepted(check func(r *http.Request) error, f Follower) {
 	a.followable, a.follow = check, f
-}
-
-// WantsJSON reports whether the caller accepts JSON by its name, and does not name the media type of event streams before it.
-func WantsJSON(h http.Header) bool {
-	return !wantsEvents(h) && slices.ContainsFunc(h.Values("Accept"), func(line string) bool {
-		return strings.Contains(line, "application/json")
-	})
 }
 
 // wantsEvents reports whether the caller accepts the media type of event streams, and names it before JSON.
