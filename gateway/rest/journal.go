@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ServeJournal serves a page of a turn's journal at the path of its event stream if the caller accepts JSON, by its name and not after event
-// streams. Otherwise it does nothing and reports false.
+// ServeJournal serves a page of a turn's journal at the path of its event stream if the caller accepts JSON, by its name and not after
+// event streams. Otherwise it does nothing and reports false.
 func (a *API) ServeJournal(w http.ResponseWriter, r *http.Request) bool {
 	path, ok := strings.CutSuffix(r.URL.Path, "/events")
 	if !ok || wantsEvents(r.Header) || !slices.ContainsFunc(r.Header.Values("Accept"), func(line string) bool {

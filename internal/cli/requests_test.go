@@ -128,7 +128,8 @@ func TestRequests(t *testing.T) {
 		}},
 		{args: "budget tree", want: []string{`GetBudgetTreeRequest {}`}},
 		{args: "access matrix a__b c__d --subject ann --draft " + draft, want: []string{
-			`ExplainAccessMatrixRequest {"draft":{"effect":"allow","name":"p","priority":5,"tools":["a__*"]},"subjects":["ann"],"tools":["a__b","c__d"]}`,
+			`ExplainAccessMatrixRequest {"draft":{"effect":"allow","name":"p","priority":5,"tools":["a__*"]},"subjects":["ann"],` +
+				`"tools":["a__b","c__d"]}`,
 		}},
 		{args: "access explain a__b --draft " + draft, want: []string{
 			`ExplainAccessRequest {"draft":{"effect":"allow","name":"p","priority":5,"tools":["a__*"]},"tool":"a__b"}`,

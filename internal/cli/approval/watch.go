@@ -3,6 +3,7 @@ package approval
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,8 +45,9 @@ func watch(c *command.Call) error {
 		if a.GetQuorum() > 0 {
 			decided = fmt.Sprintf("%d of %d", len(a.GetDecisions()), a.GetQuorum())
 		}
-		_, err := fmt.Fprintln(c.Out, output.Line(fmt.Sprintf("%s  %s  %s  %s  %s  %s", a.GetId(), enum.Name(a.GetStatus()), enum.Name(a.GetKind()),
-			a.GetTool(), decided, output.Cell(a.GetMessage()))))
+		_, err := fmt.Fprintln(c.Out, output.Line(strings.Join([]string{
+			a.GetId(), enum.Name(a.GetStatus()), enum.Name(a.GetKind()), a.GetTool(), decided, output.Cell(a.GetMessage()),
+		}, "  ")))
 		return err
 	})
 	if c.Ctx.Err() != nil {

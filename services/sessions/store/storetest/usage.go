@@ -13,8 +13,50 @@ import (
 // usage holds the groups against sums that are made row by row.
 func usage(t *testing.T, s *store.Store) {
 	start := time.Date(2026, 11, 27, 22, 0, 0, 0, time.UTC)
-	var steps []store.Step
-	turns := map[string]store.Turn{}
+	steps, turns := usedSteps(t, s, start)
+	for group, key := range map[store.UsageGroup]func(store.Step) string{
+		store.UsageByAgent: func(v store.Step) string { return turns[v.TurnID].AgentID },
+		store.UsageByUser:  func(v store.Step) string { return turns[v.TurnID].Subject },
+		store.UsageByModel: func(v store.Step) string { return v.Used.Model },
+		store.UsageByTool:  func(v store.Step) string { return v.Tool },
+		store.UsageByDay:   func(v store.Step) string { return v.Used.EndTime.Truncate(24 * time.Hour).String() },
+		store.UsageByHour:  func(v store.Step) string { return v.Used.EndTime.Truncate(time.Hour).String() },
+	} {
+		for _, owner := range []string{"", "ann"} {
+			f := store.UsageFilter{
+				Tenant: tenant, Owner: owner, Since: start, Until: start.Add(5 * time.Hour), Group: group, Limit: 100,
+			}
+			got, err := s.Usage(t.Context(), f)
+			must(t, err)
+			want := sumOf(steps, turns, f, key)
+			if len(got) != len(want) {
+				t.Errorf("group %d of %q has %d rows, want %d", group, owner, len(got), len(want))
+			}
+			for i, u := range got {
+				k := u.Key
+				if k == "" {
+					k = u.Time.UTC().String()
+				}
+				if u.Key, u.Time = "", (time.Time{}); u != want[k] {
+					t.Errorf("group %d of %q: %s has %+v, want %+v", group, owner, k, u, want[k])
+				}
+				if i > 0 && group <= store.UsageByTool && u.Cost > got[i-1].Cost {
+					t.Errorf("group %d is not ordered by cost: %+v", group, got)
+				}
+			}
+		}
+	}
+	if other, err := s.Usage(t.Context(), store.UsageFilter{
+		Tenant: "other", Since: start, Until: start.Add(time.Hour), Group: store.UsageByDay, Limit: 9,
+	}); err != nil || len(other) != 0 {
+		t.Errorf("another tenant sees %v, %v", other, err)
+	}
+}
+
+// usedSteps stores turns with steps that have used something, from a time on.
+func usedSteps(t *testing.T, s *store.Store, start time.Time) (steps []store.Step, turns map[string]store.Turn) {
+	t.Helper()
+	turns = map[string]store.Turn{}
 	for i, owner := range []string{"ann", "ann", "bob"} {
 		turn := store.Turn{
 			Tenant: tenant, ID: fmt.Sprint("trn_", i), SessionID: fmt.Sprint("ses_", i), AgentID: []string{"support", "coder"}[i%2], Subject: owner,
@@ -55,43 +97,7 @@ func usage(t *testing.T, s *store.Store) {
 	for _, step := range steps {
 		write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.SaveStep(ctx, step) })
 	}
-	for group, key := range map[store.UsageGroup]func(store.Step) string{
-		store.UsageByAgent: func(v store.Step) string { return turns[v.TurnID].AgentID },
-		store.UsageByUser:  func(v store.Step) string { return turns[v.TurnID].Subject },
-		store.UsageByModel: func(v store.Step) string { return v.Used.Model },
-		store.UsageByTool:  func(v store.Step) string { return v.Tool },
-		store.UsageByDay:   func(v store.Step) string { return v.Used.EndTime.Truncate(24 * time.Hour).String() },
-		store.UsageByHour:  func(v store.Step) string { return v.Used.EndTime.Truncate(time.Hour).String() },
-	} {
-		for _, owner := range []string{"", "ann"} {
-			f := store.UsageFilter{
-				Tenant: tenant, Owner: owner, Since: start, Until: start.Add(5 * time.Hour), Group: group, Limit: 100,
-			}
-			got, err := s.Usage(t.Context(), f)
-			must(t, err)
-			want := sumOf(steps, turns, f, key)
-			if len(got) != len(want) {
-				t.Errorf("group %d of %q has %d rows, want %d", group, owner, len(got), len(want))
-			}
-			for i, u := range got {
-				k := u.Key
-				if k == "" {
-					k = u.Time.UTC().String()
-				}
-				if u.Key, u.Time = "", (time.Time{}); u != want[k] {
-					t.Errorf("group %d of %q: %s has %+v, want %+v", group, owner, k, u, want[k])
-				}
-				if i > 0 && group <= store.UsageByTool && u.Cost > got[i-1].Cost {
-					t.Errorf("group %d is not ordered by cost: %+v", group, got)
-				}
-			}
-		}
-	}
-	if other, err := s.Usage(t.Context(), store.UsageFilter{
-		Tenant: "other", Since: start, Until: start.Add(time.Hour), Group: store.UsageByDay, Limit: 9,
-	}); err != nil || len(other) != 0 {
-		t.Errorf("another tenant sees %v, %v", other, err)
-	}
+	return steps, turns
 }
 
 // sumOf sums up what the selected steps have used.
