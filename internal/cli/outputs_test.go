@@ -184,7 +184,7 @@ m/1  2      30         4           1.5   3            1           1
 FOR        PERIOD  LIMIT         USED  RESERVED  LEFT  ID
 tenant     day     100 tokens    60    30        10    bgt_1
 tenant     day     2 cost        0.5   0         1.5   bgt_1
-  agent a  none    5 tool calls  2     0         3     bgt_2
+└ agent a  none    5 tool calls  2     0         3     bgt_2
 `},
 		{args: "quota get users", out: `
 QUOTA  REQUESTS/MIN  TURNS  TOKENS/DAY        TOOL CALLS/DAY  AGE

@@ -34,7 +34,7 @@ func treeRows(nodes []*sessionsv1.BudgetNode, depth int) [][]string {
 	var rows [][]string
 	for _, n := range nodes {
 		b := n.GetBudget()
-		name := strings.Repeat("  ", depth) + output.Cell(strings.TrimSpace(b.GetScope()+" "+b.GetTarget()))
+		name := strings.Repeat("└ ", depth) + output.Cell(strings.TrimSpace(b.GetScope()+" "+b.GetTarget()))
 		add := func(limited bool, limit, unit string, used, reserved, left int64, show func(int64) string) {
 			if limited {
 				rows = append(rows, []string{name, b.GetPeriod(), limit + unit, show(used), show(reserved), show(left), b.GetId()})
