@@ -16,7 +16,7 @@ import (
 func contextCommand(r *command.Runner) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "context ID", Short: "Show what the model of a turn was sent at a step, and how that differs from another step",
-		Long: "Show what the model of a turn was sent at a model step: instructions, tools, facts, messages and results, with the tokens of each.\n" +
+		Long: "Show what the model of a turn was sent at a model step: instructions, tools, facts, messages, results, each with tokens.\n" +
 			"With --against M the parts that step M did not have are marked +, and those that only step M had -.",
 		Args: cobra.ExactArgs(1), RunE: r.Run(showContext),
 	}

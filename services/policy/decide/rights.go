@@ -30,8 +30,8 @@ func (r Rights) Tool(tool string, members access.Members) Verdict {
 	return v
 }
 
-// MayAsk returns the name of the rule of the mesh that requires an approval of calls of a tool, for some arguments or for all; empty if none
-// does. effect is "read", "idempotent", "once" or empty.
+// MayAsk returns the name of the rule of the mesh that requires an approval of calls of a tool, for some arguments or for all; empty if
+// none does. effect is "read", "idempotent", "once" or empty.
 func (r Rights) MayAsk(tool, effect string) string {
 	return r.engine.mayAsk(ToolCall{Principal: r.Input.Principal, Tool: tool, Effect: effect})
 }

@@ -8,6 +8,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 )
 
 // analysisTimeout bounds the time of statistics.
@@ -16,7 +17,7 @@ const analysisTimeout = 30 * time.Second
 // sessionCounter counts sessions and what they use.
 type sessionCounter interface {
 	SessionCounts(ctx context.Context, tenant string, since time.Time) (store.SessionCounts, error)
-	Usage(ctx context.Context, f store.UsageFilter) ([]store.Usage, error)
+	Usage(ctx context.Context, f usagedb.Filter) ([]usagedb.Row, error)
 	Now() time.Time
 }
 

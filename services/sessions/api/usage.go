@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 )
 
 const (
@@ -23,11 +23,11 @@ const (
 	tenantUsage = "sessions.analytics.get"
 )
 
-var usageGroups = map[sessionsv1.UsageGroup]store.UsageGroup{
-	sessionsv1.UsageGroup_USAGE_GROUP_UNSPECIFIED: store.UsageByDay, sessionsv1.UsageGroup_USAGE_GROUP_AGENT: store.UsageByAgent,
-	sessionsv1.UsageGroup_USAGE_GROUP_MODEL: store.UsageByModel, sessionsv1.UsageGroup_USAGE_GROUP_USER: store.UsageByUser,
-	sessionsv1.UsageGroup_USAGE_GROUP_TOOL: store.UsageByTool, sessionsv1.UsageGroup_USAGE_GROUP_DAY: store.UsageByDay,
-	sessionsv1.UsageGroup_USAGE_GROUP_HOUR: store.UsageByHour,
+var usageGroups = map[sessionsv1.UsageGroup]usagedb.Group{
+	sessionsv1.UsageGroup_USAGE_GROUP_UNSPECIFIED: usagedb.ByDay, sessionsv1.UsageGroup_USAGE_GROUP_AGENT: usagedb.ByAgent,
+	sessionsv1.UsageGroup_USAGE_GROUP_MODEL: usagedb.ByModel, sessionsv1.UsageGroup_USAGE_GROUP_USER: usagedb.ByUser,
+	sessionsv1.UsageGroup_USAGE_GROUP_TOOL: usagedb.ByTool, sessionsv1.UsageGroup_USAGE_GROUP_DAY: usagedb.ByDay,
+	sessionsv1.UsageGroup_USAGE_GROUP_HOUR: usagedb.ByHour,
 }
 
 // GetUsage implements SessionAnalyticsService.
@@ -60,8 +60,8 @@ func (s *Analytics) GetUsage(ctx context.Context, req *sessionsv1.GetUsageReques
 }
 
 // usageFilter reads the group and the period of a request.
-func (s *Analytics) usageFilter(req *sessionsv1.GetUsageRequest) (store.UsageFilter, error) {
-	f := store.UsageFilter{AgentID: req.GetAgentId(), Group: usageGroups[req.GetGroupBy()], Limit: usageRows + 1, Until: s.store.Now()}
+func (s *Analytics) usageFilter(req *sessionsv1.GetUsageRequest) (usagedb.Filter, error) {
+	f := usagedb.Filter{AgentID: req.GetAgentId(), Group: usageGroups[req.GetGroupBy()], Limit: usageRows + 1, Until: s.store.Now()}
 	if !access.Storable(f.AgentID) {
 		return f, fault.Invalid("agent_id", "must not contain NUL")
 	}
@@ -79,7 +79,7 @@ func (s *Analytics) usageFilter(req *sessionsv1.GetUsageRequest) (store.UsageFil
 		f.Since = req.GetSince().AsTime()
 	}
 	longest := maxUsagePeriod
-	if f.Group == store.UsageByHour {
+	if f.Group == usagedb.ByHour {
 		longest = maxHourlyPeriod
 	}
 	switch {
@@ -93,15 +93,15 @@ func (s *Analytics) usageFilter(req *sessionsv1.GetUsageRequest) (store.UsageFil
 }
 
 // usageToProto converts a row.
-func usageToProto(u store.Usage, group store.UsageGroup) *sessionsv1.UsageRow {
+func usageToProto(u usagedb.Row, group usagedb.Group) *sessionsv1.UsageRow {
 	row := &sessionsv1.UsageRow{
 		Key: u.Key, Turns: u.Turns, InputTokens: u.Input, OutputTokens: u.Output, CostMicros: u.Cost, ModelCalls: u.ModelCalls,
 		ToolCalls: u.ToolCalls, Failed: u.Failed,
 	}
 	switch group {
-	case store.UsageByDay:
+	case usagedb.ByDay:
 		row.Key, row.Time = u.Time.UTC().Format(time.DateOnly), timestamp.Of(u.Time)
-	case store.UsageByHour:
+	case usagedb.ByHour:
 		row.Key, row.Time = u.Time.UTC().Format(time.RFC3339), timestamp.Of(u.Time)
 	}
 	return row

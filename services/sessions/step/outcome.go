@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
@@ -73,12 +74,12 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, c Commi
 }
 
 // usedBy returns what statistics know of the use of a step.
-func usedBy(t store.Turn, o *turnv1.StepOutcome) store.StepUsage {
+func usedBy(t store.Turn, o *turnv1.StepOutcome) usagedb.Step {
 	u := o.GetUsage()
 	if u == nil {
-		return store.StepUsage{}
+		return usagedb.Step{}
 	}
-	used := store.StepUsage{
+	used := usagedb.Step{
 		EndTime: time.UnixMicro(o.GetCommittedMicros()), Input: int64(u.GetInputTokens()), Output: int64(u.GetOutputTokens()),
 		Cost: u.GetCostMicros(), ModelCalls: int64(u.GetModelCalls()), ToolCalls: int64(u.GetToolCalls()), Failed: o.GetIsError(),
 	}

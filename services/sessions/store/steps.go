@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
+	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 )
 
 // Step is one step of a turn and the lease on it.
@@ -34,7 +35,7 @@ type Step struct {
 	// Outcome is the windlass.turn.v1.StepOutcome. That of a step that is not done has no more than the attempts of its model calls.
 	Outcome []byte
 	// Used is what it has used.
-	Used StepUsage
+	Used usagedb.Step
 	// Optimistic: it is assumed to be new. Saving it fails when it is not.
 	Optimistic bool
 }

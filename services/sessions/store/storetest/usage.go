@@ -8,22 +8,23 @@ import (
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 )
 
 // usage holds the groups against sums that are made row by row.
 func usage(t *testing.T, s *store.Store) {
 	start := time.Date(2026, 11, 27, 22, 0, 0, 0, time.UTC)
 	steps, turns := usedSteps(t, s, start)
-	for group, key := range map[store.UsageGroup]func(store.Step) string{
-		store.UsageByAgent: func(v store.Step) string { return turns[v.TurnID].AgentID },
-		store.UsageByUser:  func(v store.Step) string { return turns[v.TurnID].Subject },
-		store.UsageByModel: func(v store.Step) string { return v.Used.Model },
-		store.UsageByTool:  func(v store.Step) string { return v.Tool },
-		store.UsageByDay:   func(v store.Step) string { return v.Used.EndTime.Truncate(24 * time.Hour).String() },
-		store.UsageByHour:  func(v store.Step) string { return v.Used.EndTime.Truncate(time.Hour).String() },
+	for group, key := range map[usagedb.Group]func(store.Step) string{
+		usagedb.ByAgent: func(v store.Step) string { return turns[v.TurnID].AgentID },
+		usagedb.ByUser:  func(v store.Step) string { return turns[v.TurnID].Subject },
+		usagedb.ByModel: func(v store.Step) string { return v.Used.Model },
+		usagedb.ByTool:  func(v store.Step) string { return v.Tool },
+		usagedb.ByDay:   func(v store.Step) string { return v.Used.EndTime.Truncate(24 * time.Hour).String() },
+		usagedb.ByHour:  func(v store.Step) string { return v.Used.EndTime.Truncate(time.Hour).String() },
 	} {
 		for _, owner := range []string{"", "ann"} {
-			f := store.UsageFilter{
+			f := usagedb.Filter{
 				Tenant: tenant, Owner: owner, Since: start, Until: start.Add(5 * time.Hour), Group: group, Limit: 100,
 			}
 			got, err := s.Usage(t.Context(), f)
@@ -40,14 +41,14 @@ func usage(t *testing.T, s *store.Store) {
 				if u.Key, u.Time = "", (time.Time{}); u != want[k] {
 					t.Errorf("group %d of %q: %s has %+v, want %+v", group, owner, k, u, want[k])
 				}
-				if i > 0 && group <= store.UsageByTool && u.Cost > got[i-1].Cost {
+				if i > 0 && group <= usagedb.ByTool && u.Cost > got[i-1].Cost {
 					t.Errorf("group %d is not ordered by cost: %+v", group, got)
 				}
 			}
 		}
 	}
-	if other, err := s.Usage(t.Context(), store.UsageFilter{
-		Tenant: "other", Since: start, Until: start.Add(time.Hour), Group: store.UsageByDay, Limit: 9,
+	if other, err := s.Usage(t.Context(), usagedb.Filter{
+		Tenant: "other", Since: start, Until: start.Add(time.Hour), Group: usagedb.ByDay, Limit: 9,
 	}); err != nil || len(other) != 0 {
 		t.Errorf("another tenant sees %v, %v", other, err)
 	}
@@ -69,14 +70,14 @@ func usedSteps(t *testing.T, s *store.Store, start time.Time) (steps []store.Ste
 		for n := range 4 {
 			step := store.Step{
 				Tenant: tenant, TurnID: turn.ID, Key: fmt.Sprint("infer-", n+1), Kind: turnv1.StepKind_STEP_KIND_INFER, Done: true,
-				Used: store.StepUsage{
+				Used: usagedb.Step{
 					EndTime: start.Add(time.Duration(i+n) * time.Hour), Model: fmt.Sprint("m/", n%2), Input: int64(10 + i), Output: int64(n),
 					Cost: int64(i * n), ModelCalls: 1,
 				},
 			}
 			if n == 3 {
 				step.Key, step.Kind, step.Tool = "tool-1.0", turnv1.StepKind_STEP_KIND_TOOL, "notes__add"
-				step.Used = store.StepUsage{EndTime: step.Used.EndTime, ToolCalls: 1, Failed: i == 2}
+				step.Used = usagedb.Step{EndTime: step.Used.EndTime, ToolCalls: 1, Failed: i == 2}
 			}
 			steps = append(steps, step)
 		}
@@ -101,8 +102,8 @@ func usedSteps(t *testing.T, s *store.Store, start time.Time) (steps []store.Ste
 }
 
 // sumOf sums up what the selected steps have used.
-func sumOf(steps []store.Step, turns map[string]store.Turn, f store.UsageFilter, key func(store.Step) string) map[string]store.Usage {
-	out := map[string]store.Usage{}
+func sumOf(steps []store.Step, turns map[string]store.Turn, f usagedb.Filter, key func(store.Step) string) map[string]usagedb.Row {
+	out := map[string]usagedb.Row{}
 	seen := map[string]bool{}
 	for _, v := range steps {
 		k, turn := key(v), turns[v.TurnID]
@@ -114,11 +115,11 @@ func sumOf(steps []store.Step, turns map[string]store.Turn, f store.UsageFilter,
 		u.ModelCalls, u.ToolCalls = u.ModelCalls+v.Used.ModelCalls, u.ToolCalls+v.Used.ToolCalls
 		if !seen[k+turn.ID] {
 			u.Turns++
-			if f.Group != store.UsageByTool && turn.Status == turnv1.TurnStatus_TURN_STATUS_FAILED {
+			if f.Group != usagedb.ByTool && turn.Status == turnv1.TurnStatus_TURN_STATUS_FAILED {
 				u.Failed++
 			}
 		}
-		if f.Group == store.UsageByTool && v.Used.Failed {
+		if f.Group == usagedb.ByTool && v.Used.Failed {
 			u.Failed++
 		}
 		seen[k+turn.ID], out[k] = true, u
