@@ -119,7 +119,15 @@ func Patterns() []string {
 // eventStreams are the streams that the API serves below apiPath.
 func (g *Gateway) eventStreams() map[string]sse.Handler {
 	return map[string]sse.Handler{
-		"/v1/turns/{turn_id}/events": g.streams.Turn, "/v1/sessions/{session_id}/events": g.streams.Session, "/v1/events:watch": g.streams.Events,
+		"/v1/turns/{turn_id}/events": g.turnEvents, "/v1/sessions/{session_id}/events": g.streams.Session,
+		"/v1/events:watch": g.streams.Events, "/v1/approvals:watch": g.streams.Approvals,
+	}
+}
+
+// turnEvents serves the events of a turn as a stream, or, to callers that accept only JSON, as a page of its journal.
+func (g *Gateway) turnEvents(w http.ResponseWriter, r *http.Request, vars map[string]string) {
+	if !g.api.ServeJournal(w, r) {
+		g.streams.Turn(w, r, vars)
 	}
 }
 

@@ -98,7 +98,7 @@ func callers() map[string][]string {
 		"windlass.sessions.v1.ArtifactService":      {Gateway, Registry},
 		"windlass.sessions.v1.FileService":          {Gateway},
 		"windlass.knowledge.v1.MemoryService":       {Gateway},
-		"windlass.knowledge.v1.RecallService":       {Registry, Worker},
+		"windlass.knowledge.v1.RecallService":       {Registry, Sessions, Worker},
 		"windlass.health.v1.HealthService":          {Gateway},
 		"windlass.sessions.v1.TurnService":          {Gateway, Registry},
 		"windlass.knowledge.v1.DocumentService":     {Gateway, Registry},

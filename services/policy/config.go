@@ -96,6 +96,8 @@ func defaultServiceRules() []decide.Rule {
 			Permissions: []string{
 				"policy.approvals.check", "policy.events.read", "policy.turns.forget", "policy.grants.create", "policy.grants.end",
 				"registry.turns.forget", "registry.events.read", "inference.models.list",
+				// To show what models were sent: definitions of tools, shields, facts.
+				"registry.execution.run", "policy.shields.check", "knowledge.recall.run",
 			},
 		},
 		{

@@ -149,6 +149,10 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		Budgets:       p.budgets, Waits: p.waits, Turns: p.turns, Children: p.children, Outbox: p.outbox, MaxLease: p.cfg.MaxLease,
 	})
 	artifacts := artifact.NewService(p.store, p.access)
+	execution := api.NewExecution(api.ExecutionDeps{
+		Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
+		Schedules: p.schedules, Budgets: p.budgets, Artifacts: artifacts, Now: p.store.Now,
+	})
 	approvals := approval.New(approval.Deps{Store: p.store, Access: p.access, Waits: p.waits, Input: p.input})
 	p.servers = servers{
 		agents:   api.NewAgents(p.agents, bundles, validator),
@@ -156,19 +160,17 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		turns: api.NewTurns(api.TurnDeps{
 			Access: p.access, Turns: p.turns, Children: p.children, Reruns: p.reruns, Approvals: approvals,
 			Watcher: api.NewWatcher(p.store, p.access, p.hub, p.cfg.ChatWait), Engine: p.deps.Dispatcher, Now: p.store.Now,
+			Contexts: api.NewContexts(execution, p.store, p.deps.Prompts),
 		}),
-		approvals: api.NewApprovals(approvals),
+		approvals: api.NewApprovals(approvals, p.feed),
 		budgets:   api.NewBudgets(p.budgets),
 		artifacts: api.NewArtifacts(artifacts),
 		files:     api.NewFiles(p.files),
 		webhooks:  api.NewWebhooks(p.webhooks),
 		schedules: api.NewSchedules(p.schedules, p.store.Now),
-		analytics: api.NewAnalytics(p.store),
+		analytics: api.NewAnalytics(p.store, p.deps.Policy),
 		events:    api.NewEvents(p.feed),
-		execution: api.NewExecution(api.ExecutionDeps{
-			Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
-			Schedules: p.schedules, Budgets: p.budgets, Artifacts: artifacts, Now: p.store.Now,
-		}),
+		execution: execution,
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// Deps are what the service needs; all but Groups, Policies, Models, Chains and Tools are required.
+// Deps are what the service needs; all but Groups, Policies, Models, Chains, Tools and Prompts are required.
 type Deps struct {
 	// DB is the service's database. It stays its owner's to close.
 	DB *sqldb.DB
@@ -60,6 +60,8 @@ type Deps struct {
 	Chains agent.ChainResolver
 	// Tools knows which tools there are; without it no agent is warned about.
 	Tools bundle.ToolLister
+	// Prompts shows what models were sent; without it that is not available.
+	Prompts api.Prompts
 	// Policy checks the approval rules of agents, says what those may do whose schedules fire, and keeps decisions.
 	Policy interface {
 		agent.ApprovalChecker

@@ -73,12 +73,14 @@ var reaches = map[string]reach{
 	"SessionService.UpdateSession": ofOwner(`{"session":{"id":"{session}","title":"x"},"update_mask":"title"}`),
 	"SessionService.DeleteSession": ofOwner(ofSession), "SessionService.ListMessages": ofOwner(ofSession),
 	"SessionService.ForkSession": ofOwner(ofSession), "SessionService.ExportSession": ofOwner(ofSession),
-	"SessionAnalyticsService.GetSessionAnalytics": empty(`{}`),
+	"SessionAnalyticsService.GetSessionAnalytics": empty(`{}`), "SessionAnalyticsService.GetUsage": empty(`{}`, `{"group_by":"USAGE_GROUP_USER"}`),
 
 	"TurnService.CreateTurn": ofOwner(`{"session_id":"{session}","input":"x"}`),
 	"TurnService.GetTurn":    ofOwner(ofTurn), "TurnService.CancelTurn": ofOwner(`{"turn_id":"{waiting}"}`),
 	"TurnService.ListTurns": empty(`{}`, `{"agent_id":"{agent}"}`), "TurnService.GetTurnTree": ofOwner(ofTurn),
 	"TurnService.RerunTurn":       ofOwner(ofTurn),
+	"TurnService.GetTurnContext":  ofOwner(ofTurn),
+	"TurnService.ListTurnEvents":  ofOwner(ofTurn),
 	"TurnService.CompareTurns":    ofOwner(`{"turn_id":"{turn}","with":"{waiting}"}`),
 	"TurnService.SteerTurn":       ofOwner(`{"turn_id":"{waiting}","input":"x"}`),
 	"TurnService.ResolveToolCall": ofOwner(`{"turn_id":"{waiting}","call_id":"call_1","outcome":"done"}`),
@@ -86,6 +88,7 @@ var reaches = map[string]reach{
 	"TurnService.WatchTurn":       ofOwner(ofTurn, ofSession),
 
 	"ApprovalService.ListApprovals":  empty(`{}`, `{"session_id":"{session}"}`, `{"turn_id":"{waiting}"}`),
+	"ApprovalService.WatchApprovals": empty(`{}`),
 	"ApprovalService.GetApproval":    ofOwner(`{"approval_id":"{approval}"}`),
 	"ApprovalService.DecideApproval": ofOwner(`{"approval_id":"{approval}","decision":"approve"}`),
 	"ApprovalService.BatchDecideApprovals": alike(
@@ -127,7 +130,7 @@ var reaches = map[string]reach{
 	"SearchService.SearchBank":  missing(`{"bank_id":"{bank}","query":"x"}`),
 	"SearchService.SearchBanks": alike(`{"bank_ids":["{bank}"],"query":"x"}`),
 
-	"BudgetService.CreateBudget": not(creates), "BudgetService.ListBudgets": empty(`{}`),
+	"BudgetService.CreateBudget": not(creates), "BudgetService.ListBudgets": empty(`{}`), "BudgetService.GetBudgetTree": empty(`{}`),
 	"BudgetService.GetBudget":    missing(`{"budget_id":"{budget}"}`),
 	"BudgetService.UpdateBudget": missing(`{"budget":{"id":"{budget}","max_tokens":7},"update_mask":"maxTokens"}`),
 	"BudgetService.DeleteBudget": missing(`{"budget_id":"{budget}"}`),
@@ -217,11 +220,12 @@ var reaches = map[string]reach{
 	"EventLogService.ReadEvents":       not(namesIt),
 
 	"AccessPolicyService.CreateAccessPolicy": not(creates), "AccessPolicyService.ListAccessPolicies": empty(`{}`),
-	"AccessPolicyService.GetAccessPolicy":    missing(`{"name":"{policy}"}`),
-	"AccessPolicyService.UpdateAccessPolicy": missing(`{"access_policy":{"name":"{policy}","disabled":true},"update_mask":"disabled"}`),
-	"AccessPolicyService.DeleteAccessPolicy": missing(`{"name":"{policy}"}`),
-	"AccessPolicyService.ExplainAccess":      alike(`{"tool":"{tool}"}`, `{"tool":"{tool}","subject":"{subject}"}`),
-	"AccessPolicyService.ReplayDecisions":    missing(`{"without":"{policy}","start_time":"2020-01-01T00:00:00Z"}`),
+	"AccessPolicyService.GetAccessPolicy":     missing(`{"name":"{policy}"}`),
+	"AccessPolicyService.UpdateAccessPolicy":  missing(`{"access_policy":{"name":"{policy}","disabled":true},"update_mask":"disabled"}`),
+	"AccessPolicyService.DeleteAccessPolicy":  missing(`{"name":"{policy}"}`),
+	"AccessPolicyService.ExplainAccess":       alike(`{"tool":"{tool}"}`, `{"tool":"{tool}","subject":"{subject}"}`),
+	"AccessPolicyService.ExplainAccessMatrix": alike(`{"tools":["{tool}"]}`, `{"tools":["{tool}"],"subjects":["{subject}"]}`),
+	"AccessPolicyService.ReplayDecisions":     missing(`{"without":"{policy}","start_time":"2020-01-01T00:00:00Z"}`),
 
 	"PolicyService.GetDecision":        missing(`{"decision_id":"{decision}"}`),
 	"PolicyService.ListDecisions":      empty(`{"turn_id":"{turn}"}`, `{"turn_id":"{waiting}"}`),

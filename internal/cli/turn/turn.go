@@ -46,7 +46,7 @@ func Noun() command.Noun {
 func commands(r *command.Runner) []*cobra.Command {
 	return []*cobra.Command{
 		createCommand(r), watchCommand(r), cancelCommand(r), steerCommand(r), resolveCommand(r), treeCommand(r), openCommand(r),
-		rerunCommand(r), compareCommand(r),
+		rerunCommand(r), compareCommand(r), contextCommand(r), journalCommand(r),
 	}
 }
 

@@ -31,6 +31,7 @@ type TurnDeps struct {
 	Approvals *approval.Service
 	Watcher   *Watcher
 	Engine    pending.Engine
+	Contexts  *Contexts
 	// Now is the clock of the tables.
 	Now func() time.Time
 }

@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"fires are kept while they matter", fires},
 		{"sessions, messages and active sessions are counted", sessionCounts},
 		{"turns that ended are counted for good, and what waits as it is", totals},
+		{"usage is summed up by group", usage},
 		{"texts may hold what the other engine would not", texts},
 		{"domain events are recorded with what they tell of", domainEvents},
 	} {
