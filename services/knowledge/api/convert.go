@@ -12,7 +12,7 @@ const lexical = "lexical"
 func bankToProto(b store.Bank) *knowledgev1.Bank {
 	return &knowledgev1.Bank{
 		Id: b.ID, DisplayName: b.DisplayName, Description: b.Description, Documents: b.Documents, Chunks: b.Chunks, Mode: lexical,
-		Subject: b.Subject, CreateTime: timestamp.Of(b.CreateTime), UpdateTime: timestamp.Of(b.UpdateTime),
+		Subject: b.Subject, CreateTime: timestamp.Of(b.CreateTime), UpdateTime: timestamp.Of(b.UpdateTime), Paused: b.Paused,
 	}
 }
 

@@ -180,16 +180,18 @@ func (s sourceRows) changeSource(ctx context.Context, tenant, bank, id string, f
 	return out, err
 }
 
-// MarkDeleting ends the syncs of a source, which is to be deleted; ErrNotFound.
-func (s sourceRows) MarkDeleting(ctx context.Context, tenant, bank, id string) error {
-	return s.db.Write(ctx, func(tx sqldb.Tx) error {
-		n, err := sqldb.Exec(ctx, tx, `UPDATE bank_sources SET state = 'deleting', sync = '', next_us = 0
-			WHERE tenant = $1 AND id = $2 AND bank = $3`, tenant, id, bank)
-		if err == nil && n == 0 {
-			err = ErrNotFound
+// MarkDeleting ends the syncs of a source, which is to be deleted, and returns it; ErrNotFound.
+func (s sourceRows) MarkDeleting(ctx context.Context, tenant, bank, id string) (out Source, err error) {
+	err = s.db.Write(ctx, func(tx sqldb.Tx) (err error) {
+		out, err = sqldb.One(ctx, tx, scanSource, "SELECT "+sourceColumns+` FROM bank_sources
+			WHERE tenant = $1 AND id = $2 AND bank = $3`+s.db.ForUpdate(), tenant, id, bank)
+		if err != nil {
+			return err
 		}
-		return err
+		out.State, out.Sync, out.NextTime = Deleting, "", time.Time{}
+		return setSource(ctx, tx, out, "state = 'deleting', sync = '', next_us = 0")
 	})
+	return out, err
 }
 
 // DeletingSources returns sources that are being deleted.

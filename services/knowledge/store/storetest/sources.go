@@ -291,8 +291,11 @@ func (k *bankSources) deletions() {
 	k.must(err)
 	kept, err := k.put(q, "b.txt", "one")
 	k.must(err)
-	k.is("one that does not exist", k.MarkDeleting(k.Context(), k.tenant, sourceBank, "bsr_none"), store.ErrNotFound)
-	k.must(k.MarkDeleting(k.Context(), k.tenant, sourceBank, src.ID))
+	_, err = k.MarkDeleting(k.Context(), k.tenant, sourceBank, "bsr_none")
+	k.is("one that does not exist", err, store.ErrNotFound)
+	if now, err := k.MarkDeleting(k.Context(), k.tenant, sourceBank, src.ID); err != nil || now.State != store.Deleting {
+		k.Errorf("marked %+v, %v", now, err)
+	}
 	_, err = k.put(p, "c.txt", "one")
 	k.is("an item of a source that is being deleted", err, store.ErrNotFound)
 	_, err = k.QueueSync(k.Context(), k.tenant, sourceBank, src.ID, "syn_no")
