@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/windlass-dev/windlass/docs"
 	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/gateway/mcp"
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -183,7 +182,7 @@ func (p *Process) buildKnowledge() error {
 	}
 	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine,
-		MeshKey: p.cfg.Mesh.Key, Egress: p.egress, Docs: docs.Files, Log: p.log,
+		MeshKey: p.cfg.Mesh.Key, Egress: p.egress, Docs: documentation(), Log: p.log,
 	})
 	if err != nil {
 		return err

@@ -79,7 +79,8 @@ func TestEachKindOfSourceOfABank(t *testing.T) {
 		bank := row.source.GetKind()
 		c.bank(bank)
 		s := c.follow(c.source(bank, row.source), knowledgev1.SyncOutcome_SYNC_OUTCOME_SYNCED)
-		if s.GetState() != knowledgev1.SyncState_SYNC_STATE_SYNCED || s.GetProgress().GetAdded() != 1 || s.GetSyncTime() == nil || s.GetSubject() != "local" {
+		if s.GetState() != knowledgev1.SyncState_SYNC_STATE_SYNCED || s.GetProgress().GetAdded() != 1 || s.GetSyncTime() == nil ||
+			s.GetSubject() != "local" {
 			t.Errorf("%s: %v", bank, s)
 		}
 		if names := c.names(bank); !slices.Equal(names, []string{row.want}) {
@@ -122,7 +123,9 @@ func TestSourcesOfABank(t *testing.T) {
 		t.Errorf("the second sync: %v", s)
 	}
 	c.source("handbook", &knowledgev1.BankSource{Kind: "docs"})
-	_, err = c.sources.CreateBankSource(t.Context(), &knowledgev1.CreateBankSourceRequest{BankId: "handbook", Source: &knowledgev1.BankSource{Kind: "docs"}})
+	_, err = c.sources.CreateBankSource(t.Context(), &knowledgev1.CreateBankSourceRequest{
+		BankId: "handbook", Source: &knowledgev1.BankSource{Kind: "docs"},
+	})
 	k.want(err, faultv1.Reason_REASON_QUOTA_EXCEEDED)
 	var ids []string
 	page := &knowledgev1.ListBankSourcesRequest{BankId: "handbook", PageSize: 1}
@@ -150,24 +153,27 @@ func TestSourcesThatCannotBe(t *testing.T) {
 	c := k.as(authn.Local())
 	c.bank("handbook")
 	k.policy.give("alice", "knowledge.bank.handbook")
+	const invalid = faultv1.Reason_REASON_INVALID_ARGUMENT
+	others := &knowledgev1.BankSource{Kind: "docs", Labels: []string{"board"}}
 	for name, row := range map[string]struct {
 		as     caller
 		bank   string
 		source *knowledgev1.BankSource
 		want   faultv1.Reason
 	}{
-		"no kind":             {c, "handbook", &knowledgev1.BankSource{}, faultv1.Reason_REASON_INVALID_ARGUMENT},
-		"an unknown kind":     {c, "handbook", &knowledgev1.BankSource{Kind: "ftp"}, faultv1.Reason_REASON_INVALID_ARGUMENT},
-		"no address":          {c, "handbook", &knowledgev1.BankSource{Kind: "url"}, faultv1.Reason_REASON_INVALID_ARGUMENT},
-		"a field of another":  {c, "handbook", &knowledgev1.BankSource{Kind: "docs", Url: "https://example.com"}, faultv1.Reason_REASON_INVALID_ARGUMENT},
-		"a forbidden folder":  {c, "handbook", &knowledgev1.BankSource{Kind: "folder", Folder: "/etc"}, faultv1.Reason_REASON_INVALID_ARGUMENT},
-		"too short a pause":   {c, "handbook", &knowledgev1.BankSource{Kind: "docs", IntervalSeconds: 4}, faultv1.Reason_REASON_INVALID_ARGUMENT},
+		"no kind":             {c, "handbook", &knowledgev1.BankSource{}, invalid},
+		"an unknown kind":     {c, "handbook", &knowledgev1.BankSource{Kind: "ftp"}, invalid},
+		"no address":          {c, "handbook", &knowledgev1.BankSource{Kind: "url"}, invalid},
+		"a field of another":  {c, "handbook", &knowledgev1.BankSource{Kind: "docs", Url: "https://example.com"}, invalid},
+		"a forbidden folder":  {c, "handbook", &knowledgev1.BankSource{Kind: "folder", Folder: "/etc"}, invalid},
+		"too short a pause":   {c, "handbook", &knowledgev1.BankSource{Kind: "docs", IntervalSeconds: 4}, invalid},
 		"an unknown bank":     {c, "none", &knowledgev1.BankSource{Kind: "docs"}, faultv1.Reason_REASON_NOT_FOUND},
 		"a bank of others":    {k.user("bob"), "handbook", &knowledgev1.BankSource{Kind: "docs"}, faultv1.Reason_REASON_NOT_FOUND},
-		"a label of others":   {k.user("alice"), "handbook", &knowledgev1.BankSource{Kind: "docs", Labels: []string{"board"}}, faultv1.Reason_REASON_PERMISSION_DENIED},
-		"a label that is not": {c, "handbook", &knowledgev1.BankSource{Kind: "docs", Labels: []string{"Board"}}, faultv1.Reason_REASON_INVALID_ARGUMENT},
+		"a label of others":   {k.user("alice"), "handbook", others, faultv1.Reason_REASON_PERMISSION_DENIED},
+		"a label that is not": {c, "handbook", &knowledgev1.BankSource{Kind: "docs", Labels: []string{"Board"}}, invalid},
 	} {
-		_, err := row.as.sources.CreateBankSource(t.Context(), &knowledgev1.CreateBankSourceRequest{BankId: row.bank, Source: row.source})
+		req := &knowledgev1.CreateBankSourceRequest{BankId: row.bank, Source: row.source}
+		_, err := row.as.sources.CreateBankSource(t.Context(), req)
 		t.Log(name)
 		k.want(err, row.want)
 	}

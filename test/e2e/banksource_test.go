@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
-// TestASyncSurvivesItsWorker stops the worker and the knowledge service while a bank follows a folder. In the end the bank has exactly what the
-// folder has, and a sync of the unchanged folder changes nothing.
+// TestASyncSurvivesItsWorker stops the worker and the knowledge service while a bank follows a folder. In the end the bank has exactly what
+// the folder has.
 func TestASyncSurvivesItsWorker(t *testing.T) {
 	t.Parallel()
 	const files = 30
@@ -28,7 +28,8 @@ func TestASyncSurvivesItsWorker(t *testing.T) {
 	}})
 	c := m.Client
 	c.Must("POST", "/v1/banks", harness.JSON{"id": "followed"})
-	path := "/v1/banks/followed/sources/" + c.Must("POST", "/v1/banks/followed/sources", harness.JSON{"kind": "folder", "folder": dir}).Str("id")
+	const all = "/v1/banks/followed/sources"
+	path := all + "/" + c.Must("POST", all, harness.JSON{"kind": "folder", "folder": dir}).Str("id")
 	m.Restart(m.Members("worker")[0])
 	m.Restart(m.Members("knowledge")[0])
 	synced := func() (source harness.JSON) {

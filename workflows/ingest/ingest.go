@@ -1,5 +1,5 @@
-// Package ingest has the workflows that have a version of a document ingested, and a source of a bank synced. The knowledge service does the work and keeps its state; the
-// workflow repeats the call until there is an outcome, and stops it when the ingestion is cancelled.
+// Package ingest has the workflows that have a version of a document ingested, and a source of a bank synced. The knowledge service does
+// the work and keeps its state; the workflow repeats the call until there is an outcome, and stops it when it is cancelled.
 package ingest
 
 import (

@@ -64,7 +64,9 @@ func (k *knowledge) IngestVersion(ctx context.Context, req *knowledgev1.IngestVe
 	return &knowledgev1.IngestVersionResponse{Outcome: knowledgev1.IngestionOutcome_INGESTION_OUTCOME_READY}, nil
 }
 
-func (k *knowledge) RunSync(ctx context.Context, req *knowledgev1.RunSyncRequest, _ ...grpc.CallOption) (*knowledgev1.RunSyncResponse, error) {
+func (k *knowledge) RunSync(ctx context.Context, req *knowledgev1.RunSyncRequest,
+	_ ...grpc.CallOption,
+) (*knowledgev1.RunSyncResponse, error) {
 	_, err := k.IngestVersion(ctx, &knowledgev1.IngestVersionRequest{Tenant: req.GetTenant(), Version: req.GetSync()})
 	if err != nil {
 		return nil, err
@@ -126,7 +128,8 @@ func TestSyncRepeatsTheCallUntilThereIsAnOutcome(t *testing.T) {
 	}
 	foreign := environment(t, "syn_2", k)
 	foreign.ExecuteWorkflow(contract.SyncWorkflow, contract.SyncInput{Tenant: "default", Sync: "syn_1"})
-	if err, ok := errors.AsType[*sdktemporal.ApplicationError](foreign.GetWorkflowError()); !ok || err.Type() != typeForeign || len(k.calls()) != 4 {
+	err, ok := errors.AsType[*sdktemporal.ApplicationError](foreign.GetWorkflowError())
+	if !ok || err.Type() != typeForeign || len(k.calls()) != 4 {
 		t.Errorf("a foreign workflow: %d calls, %v", len(k.calls()), foreign.GetWorkflowError())
 	}
 }

@@ -113,7 +113,7 @@ func waitForDocuments(c *command.Call, added []*knowledgev1.Document) error {
 	var problems []error
 	for i, d := range added {
 		now := d
-		for now.GetState() == knowledgev1.DocumentState_DOCUMENT_STATE_QUEUED || now.GetState() == knowledgev1.DocumentState_DOCUMENT_STATE_INGESTING {
+		for waits(now.GetState()) {
 			bar.draw(int32(i), int32(len(added)), enum.Name(now.GetState()))
 			if err := bar.pause(); err != nil {
 				return err
@@ -124,10 +124,16 @@ func waitForDocuments(c *command.Call, added []*knowledgev1.Document) error {
 			}
 		}
 		if now.GetState() != knowledgev1.DocumentState_DOCUMENT_STATE_READY {
-			problems = append(problems, fmt.Errorf("%s is %s: %s", output.Line(d.GetName()), enum.Name(now.GetState()), output.Line(now.GetProblem())))
+			name, problem := output.Line(d.GetName()), output.Line(now.GetProblem())
+			problems = append(problems, fmt.Errorf("%s is %s: %s", name, enum.Name(now.GetState()), problem))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// waits reports whether a document of a state is still to be ingested.
+func waits(state knowledgev1.DocumentState) bool {
+	return state == knowledgev1.DocumentState_DOCUMENT_STATE_QUEUED || state == knowledgev1.DocumentState_DOCUMENT_STATE_INGESTING
 }
 
 // addFile stores one file.

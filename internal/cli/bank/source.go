@@ -57,7 +57,10 @@ func sourceCommands(r *command.Runner) []*cobra.Command {
 	}
 	return []*cobra.Command{
 		follow, list, sync, unfollow,
-		{Use: "pause BANK [SOURCE]", Short: "Stop the ingestion of a bank or the syncs of a source", Args: cobra.RangeArgs(1, 2), RunE: r.Run(pause)},
+		{
+			Use: "pause BANK [SOURCE]", Short: "Stop the ingestion of a bank or the syncs of a source", Args: cobra.RangeArgs(1, 2),
+			RunE: r.Run(pause),
+		},
 		{Use: "resume BANK [SOURCE]", Short: "Let ingestion or syncs continue", Args: cobra.RangeArgs(1, 2), RunE: r.Run(resume)},
 	}
 }
@@ -177,14 +180,16 @@ func unfollow(c *command.Call) error {
 
 func pause(c *command.Call) error {
 	if len(c.Args) == 2 {
-		return c.Done(&knowledgev1.PauseBankSourceRequest{BankId: c.Args[0], SourceId: c.Args[1]}, c.Args[1], "source %s paused", output.Line(c.Args[1]))
+		req := &knowledgev1.PauseBankSourceRequest{BankId: c.Args[0], SourceId: c.Args[1]}
+		return c.Done(req, c.Args[1], "source %s paused", output.Line(c.Args[1]))
 	}
 	return c.Done(&knowledgev1.PauseBankRequest{BankId: c.Args[0]}, c.Args[0], "bank %s paused", output.Line(c.Args[0]))
 }
 
 func resume(c *command.Call) error {
 	if len(c.Args) == 2 {
-		return c.Done(&knowledgev1.ResumeBankSourceRequest{BankId: c.Args[0], SourceId: c.Args[1]}, c.Args[1], "source %s resumed", output.Line(c.Args[1]))
+		req := &knowledgev1.ResumeBankSourceRequest{BankId: c.Args[0], SourceId: c.Args[1]}
+		return c.Done(req, c.Args[1], "source %s resumed", output.Line(c.Args[1]))
 	}
 	return c.Done(&knowledgev1.ResumeBankRequest{BankId: c.Args[0]}, c.Args[0], "bank %s resumed", output.Line(c.Args[0]))
 }

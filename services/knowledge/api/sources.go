@@ -31,7 +31,8 @@ func (s *sources) GetBankSource(ctx context.Context, req *knowledgev1.GetBankSou
 }
 
 // ListBankSources implements BankSourceService.
-func (s *sources) ListBankSources(ctx context.Context, req *knowledgev1.ListBankSourcesRequest) (*knowledgev1.ListBankSourcesResponse, error) {
+func (s *sources) ListBankSources(ctx context.Context, req *knowledgev1.ListBankSourcesRequest,
+) (*knowledgev1.ListBankSourcesResponse, error) {
 	list := "bank sources " + req.GetBankId()
 	var after string
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
@@ -51,7 +52,8 @@ func (s *sources) ListBankSources(ctx context.Context, req *knowledgev1.ListBank
 }
 
 // DeleteBankSource implements BankSourceService.
-func (s *sources) DeleteBankSource(ctx context.Context, req *knowledgev1.DeleteBankSourceRequest) (*knowledgev1.DeleteBankSourceResponse, error) {
+func (s *sources) DeleteBankSource(ctx context.Context, req *knowledgev1.DeleteBankSourceRequest,
+) (*knowledgev1.DeleteBankSourceResponse, error) {
 	if err := s.sources.Delete(ctx, req.GetBankId(), req.GetSourceId()); err != nil {
 		return nil, err
 	}

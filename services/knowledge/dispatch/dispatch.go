@@ -1,6 +1,5 @@
-// Package dispatch has versions of documents ingested, and sources of banks synced, by Temporal: one workflow for each version and each sync,
-// with its id. It is the only
-// part of the knowledge service that calls Temporal.
+// Package dispatch has versions of documents ingested, and sources of banks synced, by Temporal: one workflow for each version and each
+// sync, with its id. It is the only part of the knowledge service that calls Temporal.
 package dispatch
 
 import (

@@ -114,7 +114,8 @@ func TestFoldersThatSourcesMayName(t *testing.T) {
 			t.Errorf("%q: %v", dir, err)
 		}
 	}
-	if err := (folder.Kind{}).Check(store.SourceSpec{Kind: "folder", Folder: "/srv"}); err == nil || !strings.Contains(err.Error(), "knowledge.folders is empty") {
+	err := (folder.Kind{}).Check(store.SourceSpec{Kind: "folder", Folder: "/srv"})
+	if err == nil || !strings.Contains(err.Error(), "knowledge.folders is empty") {
 		t.Errorf("without allowed folders: %v", err)
 	}
 }

@@ -77,7 +77,9 @@ func TestHostileSitemaps(t *testing.T) {
 	for i := range 12 {
 		away = append(away, fmt.Sprintf("HOST/away/%d", i))
 	}
-	deep := map[string]string{"/sitemap.xml": index("HOST/1"), "/1": index("HOST/2"), "/2": index("HOST/3"), "/3": index("HOST/4"), "/4": pages("HOST/a")}
+	deep := map[string]string{
+		"/sitemap.xml": index("HOST/1"), "/1": index("HOST/2"), "/2": index("HOST/3"), "/3": index("HOST/4"), "/4": pages("HOST/a"),
+	}
 	wide := map[string]string{}
 	var lists []string
 	for i := range 201 {

@@ -48,7 +48,8 @@ func (s sourceRows) Items(ctx context.Context, src Source) ([]Item, error) {
 
 // PutItem stores an item as a document, together with the progress of its sync. Errors are those of PutDocument, ErrExists when another
 // document has its name, and those of SetProgress.
-func (s sourceRows) PutItem(ctx context.Context, p PendingSync, bank string, put Put, item Item, progress Progress) (out Document, err error) {
+func (s sourceRows) PutItem(ctx context.Context, p PendingSync, bank string, put Put, item Item, progress Progress,
+) (out Document, err error) {
 	put.Document = put.Document.normal()
 	labels, err := json.Marshal(append([]string{}, item.Labels...))
 	if err != nil {

@@ -58,8 +58,8 @@ func (s sourceRows) QueueDue(ctx context.Context, at time.Time, limit int, newID
 	return len(list), nil
 }
 
-// BeginSync notes that a sync runs, and returns its source with how many attempts have begun, this one included. ErrNotFound when there is a
-// later sync or this one has an outcome; ErrPaused, and then it is queued until its source is resumed.
+// BeginSync notes that a sync runs, and returns its source with how many attempts have begun, this one included. ErrNotFound when there is
+// a later sync or this one has an outcome; ErrPaused, and then it is queued until its source is resumed.
 func (s sourceRows) BeginSync(ctx context.Context, p PendingSync) (out Source, attempts int, err error) {
 	var paused bool
 	err = s.db.Write(ctx, func(tx sqldb.Tx) (err error) {

@@ -115,7 +115,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	switch {
 	case cfg.Concurrent <= 0, cfg.Interval <= 0, cfg.RestartAfter <= 0, cfg.MaxItems <= 0, cfg.MaxBytes <= 0, cfg.MaxDocuments <= 0:
 		return nil, errors.New("syncs: all of Config must be positive")
-	case deps.Store == nil, deps.Kinds == nil, deps.Engine == nil, deps.MediaType == nil, deps.Labels == nil, deps.Queued == nil, deps.Log == nil:
+	case deps.Store == nil, deps.Kinds == nil, deps.Engine == nil, deps.MediaType == nil, deps.Labels == nil, deps.Queued == nil,
+		deps.Log == nil:
 		return nil, errors.New("syncs: all of Deps are required")
 	}
 	return &Service{cfg: cfg, deps: deps, slots: make(chan struct{}, cfg.Concurrent), now: make(chan struct{}, 1)}, nil

@@ -86,9 +86,11 @@ func (k *kit) dump() string {
 		err := row.Scan(&a, &b, &c, &d, &at)
 		return fmt.Sprint(a, b, c, d, at), err
 	}
-	documents, err := sqldb.All(k.Context(), k.db.Reader(), text, "SELECT id, sha256, state, latest_version, update_us FROM documents ORDER BY id")
+	documents, err := sqldb.All(k.Context(), k.db.Reader(), text, `SELECT id, sha256, state, latest_version, update_us
+		FROM documents ORDER BY id`)
 	k.must(err)
-	items, err := sqldb.All(k.Context(), k.db.Reader(), text, "SELECT item, document, validator, sha256, 0 FROM source_items ORDER BY item, document")
+	items, err := sqldb.All(k.Context(), k.db.Reader(), text, `SELECT item, document, validator, sha256, 0
+		FROM source_items ORDER BY item, document`)
 	k.must(err)
 	return strings.Join(append(documents, items...), "\n")
 }
@@ -139,7 +141,9 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 		k.sync(syncs.Synced, store.Progress{Failed: 7, Total: 7})
 		k.has(map[string]string{"a": "one staff", "b": "two staff"}) // as they were
 		problems := fmt.Sprint(k.read(k.source).Problems)
-		for _, want := range []string{"the document cannot be read", "NOT-A-LABEL", "it is empty", "more than 1000 bytes", "not printable", "it is away"} {
+		for _, want := range []string{
+			"the document cannot be read", "NOT-A-LABEL", "it is empty", "more than 1000 bytes", "not printable", "it is away",
+		} {
 			if !strings.Contains(problems, want) {
 				k.Errorf("problems %q do not say %q", problems, want)
 			}

@@ -47,7 +47,7 @@ type visitor struct {
 	fatal error
 }
 
-// begin counts anew what this attempt finds.
+// begin forgets what the attempts before this one have counted.
 func (v *visitor) begin() {
 	v.before = v.progress.Added + v.progress.Updated
 	v.progress.Unchanged, v.progress.Failed, v.progress.Total = 0, 0, 0

@@ -130,7 +130,8 @@ func (k *bankSources) rows() {
 	k.is("of another bank", err, store.ErrNotFound)
 	_, err = k.Source(k.Context(), "other", sourceBank, want.ID)
 	k.is("of another tenant", err, store.ErrNotFound)
-	k.is("one more than the limit", k.CreateSource(k.Context(), store.Source{Tenant: k.tenant, ID: "bsr_9", Bank: sourceBank}, 2), store.ErrTooMany)
+	further := store.Source{Tenant: k.tenant, ID: "bsr_9", Bank: sourceBank}
+	k.is("one more than the limit", k.CreateSource(k.Context(), further, 2), store.ErrTooMany)
 	k.is("without a bank", k.CreateSource(k.Context(), store.Source{Tenant: k.tenant, ID: "bsr_9", Bank: "none"}, 9), store.ErrNotFound)
 	k.must(k.DeleteBank(k.Context(), k.tenant, sourceBank))
 	_, err = k.Source(k.Context(), k.tenant, sourceBank, want.ID)
@@ -164,8 +165,8 @@ func (k *bankSources) states() {
 	}
 	k.must(k.FinishSync(k.Context(), p, done))
 	got := k.read(src)
-	if got.State != store.SyncFailed || got.Problem != "away" || got.Progress != done.Progress || !reflect.DeepEqual(got.Problems, done.Problems) ||
-		!got.SyncTime.Equal(begin) || !got.NextTime.Equal(begin.Add(time.Minute)) {
+	if got.State != store.SyncFailed || got.Problem != "away" || got.Progress != done.Progress ||
+		!reflect.DeepEqual(got.Problems, done.Problems) || !got.SyncTime.Equal(begin) || !got.NextTime.Equal(begin.Add(time.Minute)) {
 		k.Errorf("finished %+v", got)
 	}
 	k.is("finished twice", k.FinishSync(k.Context(), p, done), store.ErrNotFound)
@@ -179,7 +180,8 @@ func (k *bankSources) states() {
 	if n, err := k.QueueDue(k.Context(), begin.Add(time.Minute), 9, newID); err != nil || n != 1 {
 		k.Errorf("%d due, %v", n, err)
 	}
-	if got := k.read(src); got.State != store.SyncQueued || got.Sync != "syn_next" || got.Progress != (store.Progress{}) || got.Problems != nil {
+	got = k.read(src)
+	if got.State != store.SyncQueued || got.Sync != "syn_next" || got.Progress != (store.Progress{}) || got.Problems != nil {
 		k.Errorf("queued again %+v", got)
 	}
 	_, _, err = k.BeginSync(k.Context(), p)
