@@ -116,6 +116,7 @@ func (a *API) register() error {
 		knowledgegw.RegisterBankServiceHandlerClient(ctx, a.mux, knowledgev1.NewBankServiceClient(keyed{a.deps.Knowledge})),
 		knowledgegw.RegisterMemoryServiceHandlerClient(ctx, a.mux, knowledgev1.NewMemoryServiceClient(keyed{a.deps.Knowledge})),
 		knowledgegw.RegisterDocumentServiceHandlerClient(ctx, a.mux, knowledgev1.NewDocumentServiceClient(keyed{a.deps.Knowledge})),
+		knowledgegw.RegisterBankSourceServiceHandlerClient(ctx, a.mux, knowledgev1.NewBankSourceServiceClient(keyed{a.deps.Knowledge})),
 		knowledgegw.RegisterSearchServiceHandlerClient(ctx, a.mux, knowledgev1.NewSearchServiceClient(keyed{a.deps.Knowledge})),
 	)
 	if err != nil {

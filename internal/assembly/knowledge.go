@@ -27,7 +27,7 @@ func (p *Process) buildKnowledge() error {
 	}
 	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine,
-		MeshKey: p.cfg.Mesh.Key, Models: models, Log: p.log,
+		MeshKey: p.cfg.Mesh.Key, Models: models, Egress: p.egress, Docs: documentation(), Log: p.log,
 	})
 	if err != nil {
 		return err

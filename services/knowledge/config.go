@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,6 +22,11 @@ type Config struct {
 	MaxBanks         int         `yaml:"max_banks" default:"1000" doc:"Maximum number of banks of a tenant."`
 	MaxDocuments     int         `yaml:"max_documents" default:"100000" doc:"Maximum number of documents of a tenant, in all its banks together."`
 	MaxUploads       int         `yaml:"max_uploads" default:"8" doc:"Maximum number of uploads that a process takes at a time, each in memory. Further ones wait."`
+
+	MaxSources      int      `yaml:"max_sources" default:"1000" doc:"Maximum number of sources of a tenant's banks."`
+	MaxSourceItems  int      `yaml:"max_source_items" default:"10000" doc:"Maximum number of items of one source. A sync of a larger one fails."`
+	ConcurrentSyncs int      `yaml:"concurrent_syncs" default:"2" doc:"Maximum number of sources that a process syncs at a time. Further ones wait."`
+	Folders         []string `yaml:"folders" doc:"Absolute paths of folders of the knowledge service's machine: sources of banks may be these and folders below them, in all tenants. Empty: no source may be a folder."`
 
 	ConcurrentIngestions int           `yaml:"concurrent_ingestions" default:"2" doc:"Maximum number of documents that a process ingests at a time. Further ones wait."`
 	SweepInterval        time.Duration `yaml:"sweep_interval" default:"5s" doc:"How often documents are checked whose ingestion was not started, because a process or Temporal was away; and chunks that have no vector yet."`
@@ -50,6 +56,11 @@ func (c Config) check() error {
 	}
 	if c.EmbeddingDimensions > maxDimensions {
 		return fmt.Errorf("knowledge: embedding_dimensions %d is more than %d", c.EmbeddingDimensions, maxDimensions)
+	}
+	for _, dir := range c.Folders {
+		if !filepath.IsAbs(dir) {
+			return fmt.Errorf("knowledge: folders: %q is no absolute path", dir)
+		}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"google.golang.org/grpc"
 
@@ -83,7 +84,8 @@ func newKitWith(t *testing.T, cfg knowledge.Config, models inferencev1.Inference
 	})
 	k := &kit{t: t, policy: &permissions{globs: map[string][]string{"local": {"*"}}}, engine: &engine{}}
 	k.svc, err = knowledge.New(cfg, knowledge.Deps{
-		DB: db, Policy: k.policy, Engine: k.engine, Models: models, Log: slog.New(slog.DiscardHandler),
+		DB: db, Policy: k.policy, Engine: k.engine, Models: models, Egress: openEgress(t), Log: slog.New(slog.DiscardHandler),
+		Docs: fstest.MapFS{"how-to/a.md": &fstest.MapFile{Data: []byte("# A\n\nHow to do it.\n")}},
 	})
 	k.must(err)
 	return k
@@ -94,11 +96,14 @@ type caller struct {
 	*kit
 	banks     knowledgev1.BankServiceClient
 	documents knowledgev1.DocumentServiceClient
+	sources   knowledgev1.BankSourceServiceClient
 }
 
 func (k *kit) as(p *policyv1.Principal) caller {
 	conn := rpctest.ServeAs(k.t, "knowledge", k.svc.Register, rpctest.WithPrincipal(p))
-	return caller{k, knowledgev1.NewBankServiceClient(conn), knowledgev1.NewDocumentServiceClient(conn)}
+	return caller{
+		k, knowledgev1.NewBankServiceClient(conn), knowledgev1.NewDocumentServiceClient(conn), knowledgev1.NewBankSourceServiceClient(conn),
+	}
 }
 
 func (k *kit) user(subject string) caller { return k.as(authn.User(subject)) }

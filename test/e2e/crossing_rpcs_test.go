@@ -54,6 +54,7 @@ const (
 	ofCaller   = "it is about the caller only"
 	ofBank     = `{"bank_id":"{bank}"}`
 	ofDocument = `{"bank_id":"{bank}","document_id":"{document}"}`
+	ofBankSrc  = `{"bank_id":"{bank}","source_id":"{banksource}"}`
 	ofUpload   = `{"upload_id":"{upload}"}`
 	ofCall     = `{"turn_id":"{turn}","message_id":"msg_1","call_id":"call_1"}`
 	ofStep     = `{"turn_id":"{waiting}","step":"infer-1","fence":1,`
@@ -121,7 +122,12 @@ var reaches = map[string]reach{
 
 	"BankService.CreateBank": not(creates), "BankService.ListBanks": empty(`{}`),
 	"BankService.GetBank": missing(ofBank), "BankService.DeleteBank": missing(ofBank),
-	"BankService.UpdateBank":         missing(`{"bank":{"id":"{bank}","description":"x"}}`),
+	"BankService.UpdateBank": missing(`{"bank":{"id":"{bank}","description":"x"}}`),
+	"BankService.PauseBank":  missing(ofBank), "BankService.ResumeBank": missing(ofBank),
+	"BankSourceService.CreateBankSource": missing(`{"bank_id":"{bank}","source":{"kind":"docs"}}`),
+	"BankSourceService.ListBankSources":  missing(ofBank), "BankSourceService.GetBankSource": missing(ofBankSrc),
+	"BankSourceService.SyncBankSource": missing(ofBankSrc), "BankSourceService.PauseBankSource": missing(ofBankSrc),
+	"BankSourceService.ResumeBankSource": missing(ofBankSrc), "BankSourceService.DeleteBankSource": missing(ofBankSrc),
 	"DocumentService.CreateDocument": missing(`{"bank_id":"{bank}","name":"x","text":"x"}`),
 	"DocumentService.UploadDocument": missing(`{"spec":{"bank_id":"{bank}","document":{"name":"x"}}}`),
 	"DocumentService.ListDocuments":  missing(ofBank), "DocumentService.GetDocument": missing(ofDocument),
@@ -171,6 +177,7 @@ var reaches = map[string]reach{
 	"ExecutionService.ResolveAuthorizations": not(namesIt),
 	"ExecutionService.GetQuotaUse":           not(namesIt),
 	"IngestionService.IngestVersion":         not(namesIt),
+	"IngestionService.RunSync":               not(namesIt),
 
 	"SourceService.CreateSource": not(creates), "SourceService.ListSources": empty(`{}`), "SourceService.GetSource": missing(ofSource),
 	"SourceService.UpdateSource": missing(`{"source":{"id":"{source}","disabled":true},"update_mask":"disabled"}`),

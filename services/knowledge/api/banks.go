@@ -59,7 +59,30 @@ func (s *banks) CreateBank(ctx context.Context, req *knowledgev1.CreateBankReque
 
 // GetBank implements BankService.
 func (s *banks) GetBank(ctx context.Context, req *knowledgev1.GetBankRequest) (*knowledgev1.Bank, error) {
-	b, err := s.banks.Get(ctx, req.GetBankId())
+	b, counts, err := s.banks.Get(ctx, req.GetBankId())
+	if err != nil {
+		return nil, err
+	}
+	out := bankToProto(b)
+	out.Counts = &knowledgev1.DocumentCounts{
+		Queued: counts[store.Queued], Ingesting: counts[store.Ingesting], Ready: counts[store.Ready], Failed: counts[store.Failed],
+		Cancelled: counts[store.Cancelled],
+	}
+	return out, nil
+}
+
+// PauseBank implements BankService.
+func (s *banks) PauseBank(ctx context.Context, req *knowledgev1.PauseBankRequest) (*knowledgev1.Bank, error) {
+	return s.pause(ctx, req.GetBankId(), true)
+}
+
+// ResumeBank implements BankService.
+func (s *banks) ResumeBank(ctx context.Context, req *knowledgev1.ResumeBankRequest) (*knowledgev1.Bank, error) {
+	return s.pause(ctx, req.GetBankId(), false)
+}
+
+func (s *banks) pause(ctx context.Context, id string, paused bool) (*knowledgev1.Bank, error) {
+	b, err := s.banks.Pause(ctx, id, paused)
 	if err != nil {
 		return nil, err
 	}

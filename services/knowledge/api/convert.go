@@ -17,7 +17,7 @@ func mode(hybrid bool) string {
 func bankToProto(b store.Bank, hybrid bool) *knowledgev1.Bank {
 	return &knowledgev1.Bank{
 		Id: b.ID, DisplayName: b.DisplayName, Description: b.Description, Documents: b.Documents, Chunks: b.Chunks, Mode: mode(hybrid),
-		Subject: b.Subject, CreateTime: timestamp.Of(b.CreateTime), UpdateTime: timestamp.Of(b.UpdateTime),
+		Subject: b.Subject, CreateTime: timestamp.Of(b.CreateTime), UpdateTime: timestamp.Of(b.UpdateTime), Paused: b.Paused,
 	}
 }
 

@@ -30,9 +30,11 @@ func scanPending(s sqldb.Scanner) (p Pending, err error) {
 }
 
 // Startable returns the versions whose workflows are to be started: those that were started before the given time and have no outcome yet,
-// and the ones that wait longest of those never started, so that no more than open are under way with those started since.
+// and the ones that wait longest of those never started, so that no more than open are under way with those started since. Those of paused
+// banks are left out.
 func (s ingestionRows) Startable(ctx context.Context, before time.Time, open int) ([]Pending, error) {
-	const columns = "SELECT tenant, latest_version FROM documents WHERE " + pending
+	const columns = "SELECT tenant, latest_version FROM documents WHERE " + pending + ` AND NOT EXISTS (SELECT 1 FROM banks b
+		WHERE b.tenant = documents.tenant AND b.id = documents.bank AND b.paused = 1)`
 	again, err := sqldb.All(ctx, s.db.Reader(), scanPending, columns+` AND start_us > 0 AND start_us < $1
 		ORDER BY start_us, update_us LIMIT $2`, sqldb.Micros(before), open)
 	if err != nil {
