@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/file"
+	"github.com/windlass-dev/windlass/services/sessions/find"
 	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/input"
@@ -73,8 +74,9 @@ func newParts(s *Service, deps Deps) *parts {
 	})
 	p.sessions = session.New(session.Deps{
 		Store: st, Journal: p.journal, Access: p.access, Agents: p.agents, Blueprints: p.blueprints, Conversations: p.conversations, Keys: p.keys,
-		Bus: deps.Bus, Erase: s.eraser.Wake, Log: deps.Log,
+		Bus: deps.Bus, Erase: s.eraser.Wake, RestoreFor: cfg.RestoreFor, Log: deps.Log,
 	})
+	s.sessions, s.indexer = p.sessions, find.NewIndexer(st)
 	p.reruns = rerun.New(rerun.Deps{
 		Store: st, Access: p.access, Sessions: p.sessions, Agents: p.agents, Conversations: p.conversations, Models: deps.Models,
 		MaxBytes: cfg.MaxForkBytes,

@@ -28,10 +28,12 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/eventfeed"
 	"github.com/windlass-dev/windlass/services/sessions/file"
+	"github.com/windlass-dev/windlass/services/sessions/find"
 	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
+	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 	"github.com/windlass-dev/windlass/services/sessions/wait"
@@ -94,6 +96,8 @@ type Service struct {
 	bus       *bus.Bus
 	outbox    *outbox.Outbox
 	workers   *outbox.Workers
+	sessions  *session.Service
+	indexer   *find.Indexer
 	turns     *turn.Service
 	waits     *wait.Service
 	children  *child.Service

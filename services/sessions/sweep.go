@@ -34,6 +34,8 @@ func (s *Service) sweep(ctx context.Context) error {
 		{nil, s.outbox.WakeDue, "wakes"},
 		{nil, s.children.Sweep, "sub-agents"},
 		{s.grants.Woken(), s.grants.Sweep, "grants"},
+		{nil, s.sessions.Sweep, "deleted sessions"},
+		{nil, s.indexer.Sweep, "search"},
 	} {
 		loops.Go(func() {
 			sweep.Every(ctx, s.cfg.SweepInterval, l.wake, func(ctx context.Context) {
