@@ -136,7 +136,9 @@ func orders(t *testing.T, s *store.Store) {
 func hidden(t *testing.T, s *store.Store) {
 	addSession(t, s, "ses_1", "trn_1")
 	addSession(t, s, "ses_2", "trn_2")
-	write(t, s, func(ctx context.Context, tx *store.Tx) error { return tx.HideSession(ctx, tenant, "ses_1", sqldb.Time(100)) })
+	write(t, s, func(ctx context.Context, tx *store.Tx) error {
+		return tx.HideSession(ctx, tenant, "ses_1", sqldb.Time(100))
+	})
 	exists := func(want bool) {
 		t.Helper()
 		_, err := s.Session(t.Context(), tenant, "ses_1")
