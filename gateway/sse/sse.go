@@ -63,6 +63,7 @@ type Streams struct {
 	deps   Deps
 	turns  sessionsv1.TurnServiceClient
 	events sessionsv1.EventServiceClient
+	shares sessionsv1.ShareServiceClient
 	drain  context.Context // until Drain
 	ended  context.CancelFunc
 }
@@ -81,7 +82,7 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 	}
 	s := &Streams{
 		cfg: cfg, deps: deps, turns: sessionsv1.NewTurnServiceClient(deps.Sessions),
-		events: sessionsv1.NewEventServiceClient(deps.Sessions),
+		events: sessionsv1.NewEventServiceClient(deps.Sessions), shares: sessionsv1.NewShareServiceClient(deps.Sessions),
 	}
 	s.drain, s.ended = context.WithCancel(context.Background())
 	check := func(r *http.Request) error {

@@ -27,6 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/session"
+	"github.com/windlass-dev/windlass/services/sessions/share"
 	"github.com/windlass-dev/windlass/services/sessions/step"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
@@ -151,6 +152,9 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		Budgets:       p.budgets, Waits: p.waits, Turns: p.turns, Children: p.children, Outbox: p.outbox, MaxLease: p.cfg.MaxLease,
 	})
 	artifacts := artifact.NewService(p.store, p.access)
+	p.shares = share.New(p.cfg.Shares, share.Deps{
+		Store: p.store, Access: p.access, Conversations: p.conversations, Sessions: p.Service.sessions, Bus: p.deps.Bus, Log: p.log,
+	})
 	approvals := approval.New(approval.Deps{Store: p.store, Access: p.access, Waits: p.waits, Input: p.input})
 	p.servers = servers{
 		agents:   api.NewAgents(p.agents, bundles, validator),
@@ -167,6 +171,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		schedules: api.NewSchedules(p.schedules, p.store.Now),
 		analytics: api.NewAnalytics(p.store),
 		events:    api.NewEvents(p.feed),
+		shares:    api.NewShares(p.shares, p.turns),
 		execution: api.NewExecution(api.ExecutionDeps{
 			Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
 			Schedules: p.schedules, Budgets: p.budgets, Artifacts: artifacts, Now: p.store.Now,

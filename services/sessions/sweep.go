@@ -60,6 +60,9 @@ func (s *Service) forget(ctx context.Context) {
 		if err := s.files.ForgetUploads(ctx); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "expired uploads cannot be deleted", "error", err)
 		}
+		if err := s.shares.Forget(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "expired shares cannot be removed", "error", err)
+		}
 		if err := s.webhooks.Maintain(ctx); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "maintenance of webhooks failed", "error", err)
 		}

@@ -74,6 +74,11 @@ var reaches = map[string]reach{
 	"SessionService.DeleteSession": ofOwner(ofSession), "SessionService.ListMessages": ofOwner(ofSession),
 	"SessionService.RestoreSession": missing(ofSession),
 	"SessionService.ForkSession":    ofOwner(ofSession), "SessionService.ExportSession": ofOwner(ofSession),
+	"ShareService.CreateShare": ofOwner(`{"session_id":"{session}","audience":"anyone"}`), "ShareService.ListShares": ofOwner(ofSession),
+	"ShareService.RevokeShare":                    ofOwner(`{"session_id":"{session}","share_id":"shr_1"}`),
+	"ShareService.GetShared":                      missing(`{"token":"{session}"}`),
+	"ShareService.WatchShared":                    missing(`{"token":"{session}"}`),
+	"ShareService.ContinueShared":                 missing(`{"token":"{session}","message":"x"}`),
 	"SessionAnalyticsService.GetSessionAnalytics": empty(`{}`),
 
 	"TurnService.CreateTurn": ofOwner(`{"session_id":"{session}","input":"x"}`),

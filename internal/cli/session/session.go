@@ -59,7 +59,8 @@ func commands(r *command.Runner) []*cobra.Command {
 			return Noun().Send(c, &sessionsv1.RestoreSessionRequest{SessionId: c.Args[0]})
 		}),
 	}
-	return []*cobra.Command{create, update, restore, messagesCommand(r), forkCommand(r), exportCommand(r)}
+	all := []*cobra.Command{create, update, restore, messagesCommand(r), forkCommand(r), exportCommand(r)}
+	return append(all, shareCommands(r)...)
 }
 
 func create(c *command.Call) error {

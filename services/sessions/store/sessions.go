@@ -277,6 +277,7 @@ func (tx *sessionTx) DeleteSession(ctx context.Context, tenant, id string) error
 		"DELETE FROM turn_journal WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM compactions WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM messages WHERE tenant = $1 AND session_id = $2",
+		"DELETE FROM session_shares WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM session_executors WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM sessions_events WHERE tenant = $1 AND erase_with <> '' AND erase_with = $2",
 		"DELETE FROM turns WHERE tenant = $1 AND session_id = $2",
