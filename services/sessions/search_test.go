@@ -60,7 +60,9 @@ func TestSessionsAndTurnsAreFoundByTheirWords(t *testing.T) {
 				t.Errorf("%q finds %q, want %q", q, got, want)
 			}
 		}
-		turns, err := k.turns.ListTurns(t.Context(), &sessionsv1.ListTurnsRequest{Q: "4712", Since: timestamppb.New(time.Unix(0, 0)), OrderBy: "duration desc"})
+		turns, err := k.turns.ListTurns(t.Context(), &sessionsv1.ListTurnsRequest{
+			Q: "4712", Since: timestamppb.New(time.Unix(0, 0)), OrderBy: "duration desc",
+		})
 		must(t, err)
 		if len(turns.GetTurns()) != 1 || turns.GetTurns()[0].GetInput() != "and the next?" {
 			t.Errorf("found %v", turns)
@@ -82,7 +84,8 @@ func TestSessionsAndTurnsAreFoundByTheirWords(t *testing.T) {
 // retitled gives the session "Bills" another title, and pins it.
 func (k *kit) retitled(id string) {
 	got, err := k.sessions.UpdateSession(k.t.Context(), &sessionsv1.UpdateSessionRequest{
-		Session: &sessionsv1.Session{Id: id, Title: "Papers", Pinned: true}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"title", "pinned"}},
+		Session:    &sessionsv1.Session{Id: id, Title: "Papers", Pinned: true},
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"title", "pinned"}},
 	})
 	must(k.t, err)
 	if !got.GetPinned() || got.GetArchived() {

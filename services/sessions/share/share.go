@@ -202,7 +202,7 @@ type Conversation struct {
 	session store.Session
 }
 
-// Title is what readers see: of a fixed share the title of the time when it was made.
+// ShownTitle is what readers see: of a fixed share the title of the time when it was made.
 func (c Conversation) ShownTitle() string {
 	if c.Live {
 		return c.session.Title

@@ -2,31 +2,12 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 	"github.com/windlass-dev/windlass/services/sessions/store/searchdb"
 )
-
-// flagColumn scans a boolean as both engines store it.
-type flagColumn struct{ to *bool }
-
-// Scan implements sql.Scanner.
-func (c flagColumn) Scan(v any) error {
-	n, ok := v.(int64)
-	if !ok {
-		return fmt.Errorf("a flag is a %T", v)
-	}
-	*c.to = n != 0
-	return nil
-}
-
-// withoutDeleted narrows a list to rows of sessions that are not deleted. Few are: they are erased soon.
-func withoutDeleted(list *rows.Selection, tenant string) {
-	list.Add(" AND session_id NOT IN (SELECT id FROM sessions WHERE delete_us > 0 AND tenant || '' = ?)", tenant)
-}
 
 // HideSession has a locked session not exist for any method but RestoreSession, LockDeleted, Deleted and DeleteSession, which is to be
 // called at the given time.
@@ -59,8 +40,8 @@ func scanDeleted(row sqldb.Scanner) (v DeletedSession, err error) {
 
 // LockDeleted reads and locks a hidden session. ErrNotFound when there is none.
 func (tx *sessionTx) LockDeleted(ctx context.Context, tenant, id string) (DeletedSession, error) {
-	return sqldb.One(ctx, tx, scanDeleted, "SELECT "+sessionColumns+", delete_us FROM sessions WHERE tenant = $1 AND id = $2 AND delete_us > 0"+
-		tx.DB.ForUpdate(), tenant, id)
+	return sqldb.One(ctx, tx, scanDeleted, "SELECT "+sessionColumns+
+		", delete_us FROM sessions WHERE tenant = $1 AND id = $2 AND delete_us > 0"+tx.DB.ForUpdate(), tenant, id)
 }
 
 // Deleted lists at most limit hidden sessions that are to be erased by now.

@@ -61,8 +61,8 @@ func (v *Session) columns(labels *string) []any {
 		&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, sqldb.TimeColumn(&v.CreateTime),
 		sqldb.TimeColumn(&v.UpdateTime),
 		&v.ForkedFrom, &v.ForkedSeq, &v.Params, &v.ParentSession, &v.ParentTurn, &v.ContextBytes, &v.CompactedSeq,
-		flagColumn{&v.Pinned},
-		flagColumn{&v.Archived},
+		rows.FlagColumn{To: &v.Pinned},
+		rows.FlagColumn{To: &v.Archived},
 	}
 }
 

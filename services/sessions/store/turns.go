@@ -187,7 +187,7 @@ func (f TurnFilter) selection() *rows.Selection {
 		list.Add(")")
 	}
 	if !ofSession {
-		withoutDeleted(list, f.Tenant)
+		searchdb.WithoutDeleted(list, f.Tenant)
 	}
 	searchdb.Narrow(list, "turn_id", f.Tenant, f.Subject, f.Words)
 	list.AddPage(f.Page)

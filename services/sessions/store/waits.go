@@ -13,6 +13,7 @@ import (
 	storev1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/store/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
+	"github.com/windlass-dev/windlass/services/sessions/store/searchdb"
 )
 
 // The two halves of a wait. The messages that are stored are the types that the service works with.
@@ -214,7 +215,7 @@ func (s *waitReader) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
 		list.Add(")")
 	}
 	if f.SessionID == "" && f.TurnID == "" {
-		withoutDeleted(list, f.Tenant)
+		searchdb.WithoutDeleted(list, f.Tenant)
 	}
 	list.AddPage(f.Page)
 	return rows.All(ctx, s.DB.Reader(), scanWait, list.Text, list.Args...)

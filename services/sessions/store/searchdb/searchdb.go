@@ -119,3 +119,8 @@ func Narrow(list *rows.Selection, from, tenant, subject string, words []string) 
 
 // end is behind all words that begin with a text: 0xff is in no UTF-8.
 func end(word string) []byte { return append([]byte(word), 0xff) }
+
+// WithoutDeleted narrows a list to rows of sessions that are not deleted. Few are: they are erased soon.
+func WithoutDeleted(list *rows.Selection, tenant string) {
+	list.Add(" AND session_id NOT IN (SELECT id FROM sessions WHERE delete_us > 0 AND tenant || '' = ?)", tenant)
+}

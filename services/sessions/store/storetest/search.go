@@ -74,7 +74,9 @@ func search(t *testing.T, s *store.Store) {
 // due are the sessions of search, which have titles, and one whose words are complete.
 func due(t *testing.T, s *store.Store) {
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.AddMessages(ctx, store.Message{Tenant: tenant, SessionID: "ses_1", Seq: 5, ID: "msg_1", TurnID: "t", Data: []byte{}}); err != nil {
+		if err := tx.AddMessages(ctx, store.Message{
+			Tenant: tenant, SessionID: "ses_1", Seq: 5, ID: "msg_1", TurnID: "t", Data: []byte{},
+		}); err != nil {
 			return err
 		}
 		return errors.Join(
