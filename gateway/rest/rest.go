@@ -97,6 +97,7 @@ func (a *API) register() error {
 		sessionsgw.RegisterApprovalServiceHandlerClient(ctx, a.mux, sessionsv1.NewApprovalServiceClient(sessions)),
 		sessionsgw.RegisterBudgetServiceHandlerClient(ctx, a.mux, sessionsv1.NewBudgetServiceClient(sessions)),
 		sessionsgw.RegisterWebhookServiceHandlerClient(ctx, a.mux, sessionsv1.NewWebhookServiceClient(sessions)),
+		sessionsgw.RegisterShareServiceHandlerClient(ctx, a.mux, sessionsv1.NewShareServiceClient(sessions)),
 		sessionsgw.RegisterEventServiceHandlerClient(ctx, a.mux, sessionsv1.NewEventServiceClient(sessions)),
 		sessionsgw.RegisterScheduleServiceHandlerClient(ctx, a.mux, sessionsv1.NewScheduleServiceClient(sessions)),
 		sessionsgw.RegisterSessionAnalyticsServiceHandlerClient(ctx, a.mux, sessionsv1.NewSessionAnalyticsServiceClient(sessions)),

@@ -64,6 +64,7 @@ type Streams struct {
 	turns     sessionsv1.TurnServiceClient
 	events    sessionsv1.EventServiceClient
 	approvals sessionsv1.ApprovalServiceClient
+	shares    sessionsv1.ShareServiceClient
 	drain     context.Context // until Drain
 	ended     context.CancelFunc
 }
@@ -83,6 +84,7 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 	s := &Streams{
 		cfg: cfg, deps: deps, turns: sessionsv1.NewTurnServiceClient(deps.Sessions),
 		events: sessionsv1.NewEventServiceClient(deps.Sessions), approvals: sessionsv1.NewApprovalServiceClient(deps.Sessions),
+		shares: sessionsv1.NewShareServiceClient(deps.Sessions),
 	}
 	s.drain, s.ended = context.WithCancel(context.Background())
 	check := func(r *http.Request) error {

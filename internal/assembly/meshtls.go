@@ -106,7 +106,7 @@ func callers() map[string][]string {
 	for _, service := range []string{
 		"registry.v1.ServerService", "registry.v1.ToolCacheService", "registry.v1.ToolAnalyticsService", "sessions.v1.ApprovalService",
 		"sessions.v1.BudgetService", "sessions.v1.EventService", "sessions.v1.ScheduleService", "sessions.v1.SessionAnalyticsService",
-		"sessions.v1.WebhookService", "knowledge.v1.BankService", "knowledge.v1.BankSourceService",
+		"sessions.v1.WebhookService", "sessions.v1.ShareService", "knowledge.v1.BankService", "knowledge.v1.BankSourceService",
 	} {
 		out["windlass."+service] = []string{Gateway}
 	}

@@ -48,7 +48,7 @@ func userRules() []decide.Rule {
 				"registry.groups.list", "registry.sources.get", "registry.sources.list", "registry.tools.get", "registry.tools.invoke",
 				"registry.tools.list", "sessions.agents.get", "sessions.agents.list", "sessions.approvals.*", "sessions.artifacts.*",
 				"sessions.events.*", "sessions.files.*", "sessions.messages.*",
-				"sessions.schedules.*", "sessions.sessions.*", "sessions.turns.*", "sessions.usage.get",
+				"sessions.schedules.*", "sessions.sessions.*", "sessions.shares.*", "sessions.turns.*", "sessions.usage.get",
 			},
 		},
 		{

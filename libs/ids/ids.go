@@ -60,6 +60,8 @@ const (
 	Schedule = "sch"
 	// Webhook is the prefix of a webhook's id.
 	Webhook = "whk"
+	// Share is the prefix of the id of a share of a session.
+	Share = "shr"
 	// ConnectionAttempt is the prefix of the id of an attempt to connect a user to a source.
 	ConnectionAttempt = "cat"
 	// Delivery is the prefix of a webhook delivery's id, which is sent along with the delivery.

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/file"
+	"github.com/windlass-dev/windlass/services/sessions/find"
 	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/input"
@@ -26,6 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/session"
+	"github.com/windlass-dev/windlass/services/sessions/share"
 	"github.com/windlass-dev/windlass/services/sessions/step"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
@@ -73,8 +75,9 @@ func newParts(s *Service, deps Deps) *parts {
 	})
 	p.sessions = session.New(session.Deps{
 		Store: st, Journal: p.journal, Access: p.access, Agents: p.agents, Blueprints: p.blueprints, Conversations: p.conversations, Keys: p.keys,
-		Bus: deps.Bus, Erase: s.eraser.Wake, Log: deps.Log,
+		Bus: deps.Bus, Erase: s.eraser.Wake, RestoreFor: cfg.RestoreFor, Log: deps.Log,
 	})
+	s.sessions, s.indexer = p.sessions, find.NewIndexer(st)
 	p.reruns = rerun.New(rerun.Deps{
 		Store: st, Access: p.access, Sessions: p.sessions, Agents: p.agents, Conversations: p.conversations, Models: deps.Models,
 		MaxBytes: cfg.MaxForkBytes,
@@ -153,6 +156,9 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
 		Schedules: p.schedules, Budgets: p.budgets, Artifacts: artifacts, Now: p.store.Now,
 	})
+	p.shares = share.New(p.cfg.Shares, share.Deps{
+		Store: p.store, Access: p.access, Conversations: p.conversations, Sessions: p.Service.sessions, Bus: p.deps.Bus, Log: p.log,
+	})
 	approvals := approval.New(approval.Deps{Store: p.store, Access: p.access, Waits: p.waits, Input: p.input})
 	p.servers = servers{
 		agents:   api.NewAgents(p.agents, bundles, validator),
@@ -170,6 +176,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		schedules: api.NewSchedules(p.schedules, p.store.Now),
 		analytics: api.NewAnalytics(p.store, p.deps.Policy),
 		events:    api.NewEvents(p.feed),
+		shares:    api.NewShares(p.shares, p.turns),
 		execution: execution,
 	}
 	return nil
