@@ -1120,8 +1120,16 @@ type ListTurnsRequest struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Only turns that were created before this time.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// "create_time desc" (default): newest first; "create_time": oldest first.
-	OrderBy       string `protobuf:"bytes,11,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// "create_time desc" (default): newest first; "create_time": oldest first; "cost", "cost desc": by usage.cost_micros, which
+	// changes while turns run; "duration", "duration desc": by the time from create_time to end_time, which is 0 for turns that have not
+	// ended.
+	OrderBy string `protobuf:"bytes,11,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// Only turns that have all of these words in their user's and assistant's texts; see ListSessionsRequest.q. Empty = all.
+	Q string `protobuf:"bytes,12,opt,name=q,proto3" json:"q,omitempty"`
+	// The same as start_time; at most one of the two.
+	Since *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=since,proto3" json:"since,omitempty"`
+	// The same as end_time; at most one of the two.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1224,6 +1232,27 @@ func (x *ListTurnsRequest) GetOrderBy() string {
 		return x.OrderBy
 	}
 	return ""
+}
+
+func (x *ListTurnsRequest) GetQ() string {
+	if x != nil {
+		return x.Q
+	}
+	return ""
+}
+
+func (x *ListTurnsRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ListTurnsRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
 }
 
 // ListTurnsResponse is one page.
@@ -1929,7 +1958,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\acomment\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\acomment\"t\n" +
 	"\x0eGetTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12;\n" +
-	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\x89\x04\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\xaf\x05\n" +
 	"\x10ListTurnsRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12$\n" +
@@ -1943,8 +1972,11 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12A\n" +
-	"\border_by\x18\v \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderBy\"m\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12k\n" +
+	"\border_by\x18\v \x01(\tBP\xbaHMrKR\x00R\vcreate_timeR\x10create_time descR\x04costR\tcost descR\bdurationR\rduration descR\aorderBy\x12\x16\n" +
+	"\x01q\x18\f \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x01q\x120\n" +
+	"\x05since\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"m\n" +
 	"\x11ListTurnsResponse\x120\n" +
 	"\x05turns\x18\x01 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\\\n" +
@@ -2103,46 +2135,48 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	1,  // 21: windlass.sessions.v1.ListTurnsRequest.view:type_name -> windlass.sessions.v1.TurnView
 	24, // 22: windlass.sessions.v1.ListTurnsRequest.start_time:type_name -> google.protobuf.Timestamp
 	24, // 23: windlass.sessions.v1.ListTurnsRequest.end_time:type_name -> google.protobuf.Timestamp
-	2,  // 24: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	28, // 25: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	29, // 26: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
-	21, // 27: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
-	23, // 28: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	22, // 29: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	26, // 30: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	30, // 31: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
-	30, // 32: windlass.sessions.v1.ListTurnEventsResponse.events:type_name -> windlass.turn.v1.Event
-	4,  // 33: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	11, // 34: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	12, // 35: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	14, // 36: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	6,  // 37: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	31, // 38: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
-	32, // 39: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
-	33, // 40: windlass.sessions.v1.TurnService.GetTurnContext:input_type -> windlass.sessions.v1.GetTurnContextRequest
-	8,  // 41: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	10, // 42: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	15, // 43: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	19, // 44: windlass.sessions.v1.TurnService.ListTurnEvents:input_type -> windlass.sessions.v1.ListTurnEventsRequest
-	17, // 45: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
-	2,  // 46: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	2,  // 47: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	13, // 48: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	2,  // 49: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	7,  // 50: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	2,  // 51: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
-	34, // 52: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
-	35, // 53: windlass.sessions.v1.TurnService.GetTurnContext:output_type -> windlass.sessions.v1.TurnContext
-	9,  // 54: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	36, // 55: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	16, // 56: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	20, // 57: windlass.sessions.v1.TurnService.ListTurnEvents:output_type -> windlass.sessions.v1.ListTurnEventsResponse
-	18, // 58: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
-	46, // [46:59] is the sub-list for method output_type
-	33, // [33:46] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	24, // 24: windlass.sessions.v1.ListTurnsRequest.since:type_name -> google.protobuf.Timestamp
+	24, // 25: windlass.sessions.v1.ListTurnsRequest.until:type_name -> google.protobuf.Timestamp
+	2,  // 26: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	28, // 27: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	29, // 28: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
+	21, // 29: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
+	23, // 30: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	22, // 31: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	26, // 32: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	30, // 33: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
+	30, // 34: windlass.sessions.v1.ListTurnEventsResponse.events:type_name -> windlass.turn.v1.Event
+	4,  // 35: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	11, // 36: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	12, // 37: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	14, // 38: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	6,  // 39: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	31, // 40: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	32, // 41: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	33, // 42: windlass.sessions.v1.TurnService.GetTurnContext:input_type -> windlass.sessions.v1.GetTurnContextRequest
+	8,  // 43: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	10, // 44: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	15, // 45: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	19, // 46: windlass.sessions.v1.TurnService.ListTurnEvents:input_type -> windlass.sessions.v1.ListTurnEventsRequest
+	17, // 47: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
+	2,  // 48: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	2,  // 49: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	13, // 50: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	2,  // 51: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	7,  // 52: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	2,  // 53: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	34, // 54: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	35, // 55: windlass.sessions.v1.TurnService.GetTurnContext:output_type -> windlass.sessions.v1.TurnContext
+	9,  // 56: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	36, // 57: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	16, // 58: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	20, // 59: windlass.sessions.v1.TurnService.ListTurnEvents:output_type -> windlass.sessions.v1.ListTurnEventsResponse
+	18, // 60: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
+	48, // [48:61] is the sub-list for method output_type
+	35, // [35:48] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }
