@@ -1,1 +1,0 @@
-import"./chunk-QGK7PIM3.js";import{X as e,la as t}from"./chunk-KO2ZT654.js";import"./chunk-WOT6VMZA.js";function g(){return e(t,{title:"Agent",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};

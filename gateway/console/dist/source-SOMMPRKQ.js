@@ -1,1 +1,0 @@
-import"./chunk-QGK7PIM3.js";import{X as e,la as i}from"./chunk-KO2ZT654.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"Source",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

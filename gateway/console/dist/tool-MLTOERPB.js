@@ -1,1 +1,0 @@
-import"./chunk-QGK7PIM3.js";import{X as e,la as o}from"./chunk-KO2ZT654.js";import"./chunk-WOT6VMZA.js";function i(){return e(o,{title:"Tool",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

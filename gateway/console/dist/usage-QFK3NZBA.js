@@ -1,1 +1,0 @@
-import"./chunk-QGK7PIM3.js";import{X as e,la as a}from"./chunk-KO2ZT654.js";import"./chunk-WOT6VMZA.js";function g(){return e(a,{title:"Usage",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};
