@@ -43,11 +43,35 @@ export function ContextTab({ t, params }: { t: Timeline; version: number; params
       {c?.truncated && <p class="note">Older messages did not fit and were left out.</p>}
       {c && (
         <ol class="tl-parts" aria-label="What the model read">
-          {(diff && c.diff ? c.diff : c.parts.map((p) => ({ op: "same" as const, part: p }))).map((d, i) => <PartView key={i} op={diff ? d.op : "same"} of={d.part} diff={diff} turn={t.turn} />)}
+          {grouped(diff && c.diff ? c.diff : c.parts.map((p) => ({ op: "same" as const, part: p })), diff).map((g, i) => (g.length === 1
+            ? <PartView key={i} op={g[0]!.op} of={g[0]!.part} diff={diff} turn={t.turn} />
+            : (
+              <li key={i} class="tl-part">
+                <details>
+                  <summary><span class={`tl-dot part-${g[0]!.part.kind}`} aria-hidden="true" />{diff ? `${count(g.length, "part")} as before` : count(g.length, "tool")}
+                    <span class="figure dim"> {count(g.reduce((n, d) => n + Number(d.part.tokens), 0), "token")}</span></summary>
+                  <ol class="tl-parts">{g.map((d, n) => <PartView key={n} op={d.op} of={d.part} diff={diff} turn={t.turn} />)}</ol>
+                </details>
+              </li>
+            )))}
         </ol>
       )}
     </div>
   );
+}
+
+type Difference = NonNullable<Context["diff"]>[number];
+
+/** grouped puts together what a reader skips: tools one after the other, and in a comparison what is the same. */
+function grouped(of: Difference[], diff: boolean): Difference[][] {
+  const all: Difference[][] = [];
+  for (const d of of) {
+    const last = all.at(-1)?.at(-1);
+    const joins = last && (diff ? d.op === "same" && last.op === "same" : d.part.kind === "tools" && last.part.kind === "tools");
+    if (joins) all.at(-1)!.push(d);
+    else all.push([d]);
+  }
+  return all;
 }
 
 /** TokenBar shows how many tokens each kind of part has. */

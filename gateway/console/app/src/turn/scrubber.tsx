@@ -56,7 +56,7 @@ export function Scrubber({ events, at, set, active }: { events: readonly Event[]
     const began = performance.now();
     playing.value = true;
     const next = (time: number) => {
-      const i = start + Math.floor((time - began) / per);
+      const i = start + Math.max(0, Math.floor((time - began) / per)); // the frame may have begun before the click
       if (i >= events.length - 1) {
         stop();
         set(0);
