@@ -1,4 +1,5 @@
-package store
+// Package totalsdb counts the turns that have ended, what they have cost, and what waits.
+package totalsdb
 
 import (
 	"context"
@@ -21,15 +22,29 @@ type Total struct {
 	Turns      int64
 }
 
+// Ended is a turn that ends.
+type Ended struct {
+	// SessionID is its session.
+	SessionID  string
+	Status     turnv1.TurnStatus
+	StopReason string
+	// Model is the one that it was pinned to, and CostMicros what it has cost, in millionths of the currency of the prices.
+	Model      string
+	CostMicros int64
+}
+
+// Reader reads totals, and what waits.
+type Reader struct{ rows.Reader }
+
 // CountEnded adds one to the total of an outcome, and what the turn has cost to that of its model. Callers that count several turns in a
 // transaction do so in one order, or databases with locks of rows may find two of them waiting for each other.
-func (tx *turnTx) CountEnded(ctx context.Context, t Turn) error {
+func CountEnded(ctx context.Context, tx sqldb.Tx, t Ended) error {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(t.SessionID)) // never fails
 	shard := int64(h.Sum32() % shards)
 	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_totals (shard, status, stop_reason, turns) VALUES ($1, $2, $3, 1)
-		ON CONFLICT (shard, status, stop_reason) DO UPDATE SET turns = turn_totals.turns + 1`, shard, int64(t.Status), t.End.GetStopReason())
-	if cost := t.Usage.GetCostMicros(); err == nil && cost > 0 {
+		ON CONFLICT (shard, status, stop_reason) DO UPDATE SET turns = turn_totals.turns + 1`, shard, int64(t.Status), t.StopReason)
+	if cost := t.CostMicros; err == nil && cost > 0 {
 		_, err = sqldb.Exec(ctx, tx, `INSERT INTO turn_costs (shard, model, cost_micros) VALUES ($1, $2, $3)
 			ON CONFLICT (shard, model) DO UPDATE SET cost_micros = turn_costs.cost_micros + excluded.cost_micros`, shard, t.Model, cost)
 	}
@@ -40,7 +55,7 @@ func (tx *turnTx) CountEnded(ctx context.Context, t Turn) error {
 }
 
 // Totals are how many turns of all tenants have ended, by outcome.
-func (s *sessionReader) Totals(ctx context.Context) ([]Total, error) {
+func (s *Reader) Totals(ctx context.Context) ([]Total, error) {
 	all, err := sqldb.All(ctx, s.DB.Reader(), func(s sqldb.Scanner) (t Total, err error) {
 		err = s.Scan(&t.Status, &t.StopReason, &t.Turns)
 		return t, err
@@ -55,7 +70,7 @@ type Cost struct {
 }
 
 // Costs are what the turns of all tenants that have ended have cost, by model.
-func (s *sessionReader) Costs(ctx context.Context) ([]Cost, error) {
+func (s *Reader) Costs(ctx context.Context) ([]Cost, error) {
 	all, err := sqldb.All(ctx, s.DB.Reader(), func(s sqldb.Scanner) (c Cost, err error) {
 		err = s.Scan(&c.Model, &c.Micros)
 		return c, err
@@ -77,7 +92,7 @@ type Backlog struct {
 }
 
 // Backlog reads what waits.
-func (s *sessionReader) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
+func (s *Reader) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 	b := Backlog{Turns: map[turnv1.TurnStatus]int64{}, Waits: map[turnv1.WaitKind]int64{}, Oldest: map[turnv1.WaitKind]time.Time{}}
 	type row struct{ kind, n, first int64 }
 	read := func(query string, args ...any) ([]row, error) {
