@@ -15,16 +15,24 @@ export const ready = signal<Ready | null>(null);
 /** me is the caller, null while that is not known, and "" if the server does not know them. */
 export const me = signal<Me | "" | null>(null);
 export const unreached = signal(false);
-export const tools = signal<string[]>([]);
-export const models = signal<string[]>([]);
+export const models = signal<Model[]>([]);
+
+export interface Model { name: string; provider: string; default: boolean }
+
+/** can tells whether the caller has a permission, as far as the server says which they have. Controls that it would refuse are not shown. */
+export function can(permission: string): boolean {
+  const all = me.value ? me.value.permissions : undefined;
+  if (!all) return true;
+  return all.some((p) => p === permission || p === "*" || p.endsWith(".*") && permission.startsWith(p.slice(0, -1)));
+}
 
 export const waiting = computed(() => approvals.value.length);
 
-/** quietly keeps what was there when the server cannot be asked now; the header says so. */
+/** quietly keeps what was there when the server cannot be asked now; the navigation shows it. */
 async function quietly(load: () => Promise<void>) {
   try {
     await load();
-  } catch { /* the header tells */ }
+  } catch { /* the navigation shows it */ }
 }
 
 export const loadSessions = () => quietly(async () => {
@@ -33,17 +41,11 @@ export const loadSessions = () => quietly(async () => {
 
 export const loadApprovals = () => quietly(async () => {
   approvals.value = (await get<{ approvals: Approval[] }>("/v1/approvals?status=pending&page_size=100")).approvals;
-  document.title = waiting.value ? `(${waiting.value}) Windlass` : "Windlass";
 });
 
 export const loadInventory = () => quietly(async () => {
-  const [a, t, m] = await Promise.all([
-    get<{ agents: Agent[] }>("/v1/agents?page_size=200"), get<{ tools: { name: string }[] }>("/v1/tools?page_size=200"),
-    get<{ models: { name: string; default: boolean }[] }>("/v1/models"),
-  ]);
-  agents.value = a.agents;
-  tools.value = t.tools.map((x) => x.name);
-  models.value = m.models.map((x) => x.name + (x.default ? " · default" : ""));
+  agents.value = (await get<{ agents: Agent[] }>("/v1/agents?page_size=200")).agents;
+  models.value = (await get<{ models: Model[] }>("/v1/models?page_size=200")).models;
 });
 
 export const loadMe = () => quietly(async () => {
