@@ -14,6 +14,8 @@ const (
 	maxQuery = 200 // bytes
 	maxTerms = 8
 	maxHits  = 30
+	// maxSections is how many sections of one page are found.
+	maxSections = 3
 	// snippetSize is how many bytes of a section a result shows.
 	snippetSize = 180
 )
@@ -106,6 +108,12 @@ func (s *Site) search(query string) []hit {
 		hits = append(hits, hit{Title: at.title, Heading: at.heading, Address: to, Snippet: snippet(at.text, at.code, terms), score: total})
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
+	pages := map[string]int{}
+	hits = slices.DeleteFunc(hits, func(h hit) bool {
+		to, _, _ := strings.Cut(h.Address, "#")
+		pages[to]++
+		return pages[to] > maxSections
+	})
 	return hits[:min(len(hits), maxHits)]
 }
 
