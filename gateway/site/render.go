@@ -130,7 +130,7 @@ func code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.Wa
 			}
 		}
 	}
-	_, _ = w.WriteString(`<pre tabindex="0" role="region" aria-label="` + html.EscapeString("Code: "+label) + `"><code>`)
+	_, _ = w.WriteString(`<pre tabindex="0" role="group" aria-label="` + html.EscapeString("Code: "+label) + `"><code>`)
 	for i := range n.Lines().Len() {
 		line := n.Lines().At(i)
 		gohtml.DefaultWriter.RawWrite(w, line.Value(source))
@@ -142,7 +142,7 @@ func code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.Wa
 // table writes a table within what scrolls, for narrow screens.
 func table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		_, _ = w.WriteString(`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>` + "\n")
+		_, _ = w.WriteString(`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>` + "\n")
 	} else {
 		_, _ = w.WriteString("</table></div>\n")
 	}
