@@ -1,1 +1,0 @@
-import"./chunk-ARNBYKPP.js";import{L as e,aa as i}from"./chunk-K3APO3VQ.js";function t(){return e(i,{title:"Conversations",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

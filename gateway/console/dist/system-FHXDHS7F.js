@@ -1,1 +1,0 @@
-import"./chunk-ARNBYKPP.js";import{L as e,aa as t}from"./chunk-K3APO3VQ.js";function i(){return e(t,{title:"System",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};
