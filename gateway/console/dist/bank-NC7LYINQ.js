@@ -1,1 +1,0 @@
-import"./chunk-K67SQYE6.js";import{O as e,ea as a}from"./chunk-K7ZAZQBO.js";function i(){return e(a,{title:"Bank",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

@@ -1,1 +1,0 @@
-import"./chunk-K67SQYE6.js";import{O as e,ea as i}from"./chunk-K7ZAZQBO.js";function t(){return e(i,{title:"Source",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

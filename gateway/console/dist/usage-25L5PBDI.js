@@ -1,1 +1,0 @@
-import"./chunk-K67SQYE6.js";import{O as e,ea as a}from"./chunk-K7ZAZQBO.js";function g(){return e(a,{title:"Usage",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};
