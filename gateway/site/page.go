@@ -59,6 +59,8 @@ type section struct {
 	title, heading, anchor string
 	// text is its prose, code its fenced blocks.
 	text, code string
+	// folded are title, heading, text and code in lower case, for the search.
+	folded struct{ title, heading, text, code string }
 }
 
 // address returns the path at which a page is served.

@@ -95,7 +95,7 @@ func (nodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHeading, heading)
 	r.Register(ast.KindFencedCodeBlock, code)
 	r.Register(ast.KindHTMLBlock, nothing)
-	r.Register(ast.KindRawHTML, nothing)
+	r.Register(ast.KindRawHTML, key)
 	r.Register(tables.KindTable, table)
 }
 
@@ -149,7 +149,17 @@ func table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatu
 	return ast.WalkContinue, nil
 }
 
-// nothing leaves raw HTML out: the pages have comments only.
+// nothing leaves blocks of raw HTML out: the pages have comments only.
 func nothing(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
+	return ast.WalkSkipChildren, nil
+}
+
+// key writes the marks of keys. All other raw HTML is left out.
+func key(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if n, ok := node.(*ast.RawHTML); ok && entering {
+		if tag := string(n.Segments.Value(source)); tag == "<kbd>" || tag == "</kbd>" {
+			_, _ = w.WriteString(tag)
+		}
+	}
 	return ast.WalkSkipChildren, nil
 }

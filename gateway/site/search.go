@@ -38,6 +38,7 @@ const (
 type hit struct {
 	Title, Heading, Address string
 	Snippet                 []span
+	section                 section
 	score                   float64
 }
 
@@ -63,7 +64,11 @@ func (s *Site) sections() []section {
 			continue // lists of titles
 		}
 		if c, err := s.pages[file].load(); err == nil { // what is embedded can be read
-			all = append(all, c.sections...)
+			for _, at := range c.sections {
+				at.folded.title, at.folded.heading = lower(at.title), lower(at.heading)
+				at.folded.text, at.folded.code = lower(at.text), lower(at.code)
+				all = append(all, at)
+			}
 		}
 	}
 	return all
@@ -76,6 +81,7 @@ func (s *Site) search(query string) []hit {
 		return nil
 	}
 	all := s.index()
+	phrase := strings.Join(terms, " ")
 	counts := make([]float64, len(terms)) // of sections that have the term
 	scores := make([][]float64, 0, maxHits)
 	var found []section
@@ -99,13 +105,13 @@ func (s *Site) search(query string) []hit {
 		for i, score := range scores[n] {
 			total += score * math.Log(1+float64(len(all))/max(1, counts[i]))
 		}
-		if len(terms) > 1 && strings.Contains(lower(at.text), strings.Join(terms, " ")) {
+		if len(terms) > 1 && strings.Contains(at.folded.text, phrase) {
 			total += phraseScore
 		}
 		if strings.HasPrefix(at.page.file, decisions) {
 			total *= decisionShare
 		}
-		hits = append(hits, hit{Title: at.title, Heading: at.heading, Address: to, Snippet: snippet(at.text, at.code, terms), score: total})
+		hits = append(hits, hit{Title: at.title, Heading: at.heading, Address: to, section: at, score: total})
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
 	pages := map[string]int{}
@@ -114,19 +120,23 @@ func (s *Site) search(query string) []hit {
 		pages[to]++
 		return pages[to] > maxSections
 	})
-	return hits[:min(len(hits), maxHits)]
+	hits = hits[:min(len(hits), maxHits)]
+	for i := range hits {
+		hits[i].Snippet = snippet(hits[i].section, terms)
+	}
+	return hits
 }
 
 // scores returns what each term counts for a section, and whether it has all of them.
 func (at section) scores(terms []string) (scores []float64, complete bool) {
 	scores, complete = make([]float64, len(terms)), true
 	for i, term := range terms {
-		n := float64(count(at.text, term)) + codeShare*float64(count(at.code, term))
+		n := float64(count(at.folded.text, term)) + codeShare*float64(count(at.folded.code, term))
 		scores[i] = n / (n + 0.5 + float64(len(at.text))/fullLength)
-		if count(at.heading, term) > 0 {
+		if count(at.folded.heading, term) > 0 {
 			scores[i] += headingScore
 		}
-		if count(at.title, term) > 0 {
+		if count(at.folded.title, term) > 0 {
 			scores[i] += titleScore
 		}
 		complete = complete && scores[i] > 0
@@ -176,21 +186,20 @@ func find(text, term string, from int) int {
 
 func isWord(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b >= 0x80 }
 
-// count returns how many words of a text begin with a term.
+// count returns how many words of a text in lower case begin with a term.
 func count(text, term string) int {
 	n := 0
-	text = lower(text)
 	for i := find(text, term, 0); i >= 0; i = find(text, term, i+len(term)) {
 		n++
 	}
 	return n
 }
 
-// snippet returns the part of a text, or else of the code beside it, around the first term, with the words of the query marked.
-func snippet(text, code string, terms []string) []span {
-	first := firstOf(lower(text), terms)
-	if at := firstOf(lower(code), terms); first < 0 && at >= 0 {
-		text, first = code, at
+// snippet returns the part of a section's text, or else of its code, around the first term, with the words of the query marked.
+func snippet(at section, terms []string) []span {
+	text, first := at.text, firstOf(at.folded.text, terms)
+	if i := firstOf(at.folded.code, terms); first < 0 && i >= 0 {
+		text, first = at.code, i
 	}
 	first = max(first, 0)
 	start := max(0, first-snippetSize/3)

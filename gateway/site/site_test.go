@@ -55,7 +55,7 @@ func TestPagesAreRendered(t *testing.T) {
 		`href="https://github.com/windlass-dev/windlass/blob/main/gateway/site"`, `href="https://example.com/a"`,
 		`<figcaption>tool.yaml</figcaption>`, `name: &lt;b&gt;`, `aria-label="Table"><table>`, `<td align="right">1</td>`,
 		`rel="alternate" type="text/markdown" href="/docs/how-to/tool.md"`, `<a href="/docs/how-to/tool" aria-current="page">Add a tool</a>`,
-		`<a href="/docs#how-to">How-to</a></li><li><a href="/docs#tools">Tools</a>`, `>As a program</a>`,
+		`<a href="/docs#how-to">How-to</a></li><li><a href="/docs#tools">Tools</a>`, `>As a program</a>`, `Press <kbd>Enter</kbd>.`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page has no %s", want)
