@@ -14,7 +14,6 @@ await browse(async (page) => {
   // Find an operation by words.
   await page.goto(base + "/api");
   await page.getByRole("heading", { name: "Services" }).waitFor();
-  await accessible(page, "api");
   await page.getByRole("searchbox", { name: "Search operations" }).fill("get sessions turns");
   await page.getByRole("link", { name: /^GET \/sessions\/\{session_id\}\/turns$/ }).click();
   must(page.url().endsWith("#listSessionTurns"), page.url());

@@ -4,7 +4,6 @@ import { accessible, base, browse, must, tabTo } from "./page.mjs";
 await browse(async (page) => {
   await page.goto(base + "/docs");
   must((await page.title()) === "Documentation · Windlass docs", `the title is ${await page.title()}`);
-  await accessible(page, "docs");
 
   // A page of it, by the menu; its headings are links, and its links lead to pages.
   await page.locator(".docs-menu summary", { hasText: "How-to" }).click();
@@ -39,18 +38,17 @@ await browse(async (page) => {
   await page.goto(`${base}/docs?q=${encodeURIComponent(hostile)}`);
   await page.getByText("No page has all words").waitFor();
   must((await page.locator("input[type=search]").inputValue()) === hostile, "the search forgets its words");
-});
 
-// Without scripts all but the buttons is there.
-await browse(async (page) => {
-  await page.goto(base + "/docs/how-to/approvals");
-  await page.getByRole("heading", { level: 1 }).waitFor();
-  await page.getByRole("searchbox").fill("webhook");
-  await page.getByRole("searchbox").press("Enter");
-  await page.getByRole("link", { name: /webhooks/ }).first().click();
-  must(await page.locator("h1").isVisible(), "the page has no heading");
-  await page.getByRole("link", { name: "This page as Markdown" }).waitFor();
-}, { javaScriptEnabled: false });
+  // Without scripts all but the buttons is there.
+  const plain = await (await page.context().browser().newContext({ javaScriptEnabled: false })).newPage();
+  await plain.goto(base + "/docs/how-to/approvals");
+  await plain.getByRole("heading", { level: 1 }).waitFor();
+  await plain.getByRole("searchbox").fill("webhook");
+  await plain.getByRole("searchbox").press("Enter");
+  await plain.getByRole("link", { name: /webhooks/ }).first().click();
+  await plain.getByRole("heading", { level: 1, name: /webhooks/ }).waitFor();
+  await plain.getByRole("link", { name: "This page as Markdown" }).waitFor();
+});
 
 for (const [path, media, begins] of [
   ["/docs/how-to/approvals.md", "text/markdown", "# Require approval"], ["/llms.txt", "text/plain", "# Windlass"], ["/llms-full.txt", "text/plain", "<!-- /docs/tutorial"],
