@@ -1,5 +1,5 @@
 // Page API: operations found, tried as the user of the page, and written as programs; errors and streams as they come.
-import { accessible, api, base, browse, must, session } from "./page.mjs";
+import { accessible, api, base, both, browse, must, session } from "./page.mjs";
 
 const { session: id, turn } = await session("worker", "say:hello from the stream");
 
@@ -36,7 +36,7 @@ await browse(async (page) => {
   await send();
   await status("400");
   await page.locator(".api-result .problem").getByText(/Request/).waitFor();
-  await accessible(page, "api-post");
+  await accessible(page, "api-post", both);
 
   // The same with a form that works, and then its DELETE, which asks first.
   await page.locator("textarea.code").fill(`{"id": "made-on-page-api", "model": "builtin/scripted"}`);
@@ -57,7 +57,7 @@ await browse(async (page) => {
   await send();
   await page.locator(".api-events", { hasText: "turn.completed" }).waitFor();
   await page.getByText(/events, ended/).waitFor();
-  await accessible(page, "api-stream");
+  await accessible(page, "api-stream", both);
   await go("getTurn");
   must((await page.getByLabel("turn_id", { exact: false }).inputValue()) === turn, "the id is not remembered");
 

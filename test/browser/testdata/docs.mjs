@@ -1,5 +1,5 @@
 // The documentation: read without a script and without a login, searched, and copied from.
-import { accessible, base, browse, must, tabTo } from "./page.mjs";
+import { accessible, base, both, browse, must, tabTo } from "./page.mjs";
 
 await browse(async (page) => {
   await page.goto(base + "/docs");
@@ -21,7 +21,7 @@ await browse(async (page) => {
   await code.getByRole("button", { name: /Copied|Selected/ }).waitFor();
   await page.getByRole("navigation", { name: "On this page" }).getByRole("link", { name: "Params" }).click();
   must(page.url().endsWith("#params"), page.url());
-  await accessible(page, "docs-blueprints");
+  await accessible(page, "docs-blueprints", both);
 
   // By keyboard alone: / leads to the search, and what it finds to the section.
   await page.keyboard.press("/");
@@ -29,7 +29,7 @@ await browse(async (page) => {
   await page.keyboard.press("Enter");
   await page.waitForURL(/[?]q=exit/);
   const hit = page.locator(".docs-hits a", { hasText: "Commands" }).first();
-  await accessible(page, "docs-search");
+  await accessible(page, "docs-search", both);
   await tabTo(page, hit);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "Commands" }).waitFor();

@@ -1,1 +1,0 @@
-import"./chunk-JZPGRUMI.js";import{X as e,la as t}from"./chunk-3X5LHV65.js";import"./chunk-WOT6VMZA.js";function g(){return e(t,{title:"Agent",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};
