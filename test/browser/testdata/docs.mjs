@@ -4,6 +4,7 @@ import { accessible, base, both, browse, must, tabTo } from "./page.mjs";
 await browse(async (page) => {
   await page.goto(base + "/docs");
   must((await page.title()) === "Documentation · Windlass docs", `the title is ${await page.title()}`);
+  await accessible(page, "docs", both);
 
   // A page of it, by the menu; its headings are links, and its links lead to pages.
   await page.locator(".docs-menu summary", { hasText: "How-to" }).click();
