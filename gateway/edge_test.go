@@ -171,7 +171,7 @@ func TestPlainPages(t *testing.T) {
 	})
 	for path, want := range map[string]string{
 		"/": "Windlass", "/inbox": "Windlass", "/turns/trn_1": "Windlass", "/sessions/ses_1": "Windlass",
-		"/assets/app.css": "--accent", "/assets/app.js": "EventSource", "/assets/icon.svg": "<svg", "/healthz": "ok",
+		"/assets/app.css": "--accent", "/assets/app.js": "import", "/assets/docs.js": "figure.code", "/assets/icon.svg": "<svg", "/healthz": "ok",
 		"/metrics": "metric 1", "/openapi.json": `"openapi": "3.1.0"`, "/openapi.client.json": `"openapi": "3.1.0"`,
 		"/docs": "Documentation</h1>", "/docs?q=approval": "<mark>", "/docs/how-to/console": "Use the console</h1>",
 		"/docs/how-to/console.md": "# Use the console", "/llms.txt": "# Windlass", "/llms-full.txt": "# Use the console",
