@@ -1,1 +1,0 @@
-import"./chunk-HLVNRU4W.js";import{X as e,la as t}from"./chunk-WJRS6QO3.js";import"./chunk-WOT6VMZA.js";function g(){return e(t,{title:"Agent",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};
