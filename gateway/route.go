@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/openapi"
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/protected"
+	"github.com/windlass-dev/windlass/gateway/site"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/gateway/upload"
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -64,7 +65,7 @@ func (g *Gateway) routes() []route {
 	type do = http.HandlerFunc
 	get, read, post := []string{http.MethodGet}, []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	noPages, noLogin, noCodec := g.deps.Connections == nil, g.deps.Login == nil, g.deps.Payloads == nil
-	return []route{
+	return append(g.pages(), []route{
 		// Shared conversations, whose audience may be anyone. They are part of the API.
 		{pattern: sharedPath, access: g.identity.readers, handler: g.api},
 
@@ -95,14 +96,16 @@ func (g *Gateway) routes() []route {
 
 		// Documents for clients.
 		{pattern: protected.Path, matches: g.resources.Has, methods: read, access: publicDocument, handler: do(g.resources.Document)},
+		{pattern: site.ListPath, methods: read, access: everyone, handler: do(g.site.List)},
+		{pattern: site.FullPath, methods: read, access: everyone, handler: do(g.site.Full)},
 		{pattern: "/openapi.json", methods: read, access: everyone, handler: document(openapi.Document)},
 		{pattern: "/openapi.client.json", methods: read, access: everyone, handler: document(openapi.ClientDocument)},
 
-		// The console, a client of the API like any other.
-		{pattern: "/", methods: read, access: everyone, handler: do(g.console.Page)},
-		{pattern: "/inbox", methods: read, access: everyone, handler: do(g.console.Page)},
-		{pattern: "/sessions/{id}", methods: read, access: everyone, handler: do(g.console.Page)},
-		{pattern: "/turns/{id}", methods: read, access: everyone, handler: do(g.console.Page)},
+		// The documentation of this version.
+		{pattern: site.Path, methods: read, access: everyone, handler: do(g.site.Home)},
+		{pattern: site.Below, methods: read, access: everyone, handler: do(g.site.Page)},
+
+		// The console, a client of the API like any other: its pages are those of pages.
 		{pattern: "/assets/*", matches: console.IsAsset, methods: read, access: everyone, handler: do(g.console.Asset)},
 		{pattern: console.KillPath, access: g.identity.localUser, handler: do(g.kill), off: g.deps.Kill == nil},
 
@@ -110,7 +113,18 @@ func (g *Gateway) routes() []route {
 		{pattern: "/healthz", methods: read, access: everyone, handler: probe.Live()},
 		{pattern: "/readyz", methods: read, access: everyone, handler: do(g.ops.Ready)},
 		{pattern: "/metrics", methods: read, access: everyone, handler: do(g.ops.Metrics), off: g.deps.Metrics == nil},
+	}...)
+}
+
+// pages are the doors of the console's pages.
+func (g *Gateway) pages() []route {
+	var all []route
+	for _, pattern := range console.Pages() {
+		all = append(all, route{
+			pattern: pattern, methods: []string{http.MethodGet, http.MethodHead}, access: everyone, handler: http.HandlerFunc(g.console.Page),
+		})
 	}
+	return all
 }
 
 // Patterns lists the patterns of all routes, whatever the configuration has.

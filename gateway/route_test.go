@@ -47,7 +47,7 @@ func serveAll(t *testing.T) *server {
 // examples are paths of the patterns that are no paths themselves.
 var examples = map[string]string{
 	"/v1/": "/v1/agents", "/v1/shared/": "/v1/shared/t", "/temporal/ui/": "/temporal/ui/namespaces", "/assets/*": "/assets/app.js",
-	"/connect/{ticket}": "/connect/t", "/sessions/{id}": "/sessions/s", "/turns/{id}": "/turns/t",
+	"/docs/": "/docs/how-to/console", "/connect/{ticket}": "/connect/t",
 }
 
 // TestEveryDoorIsInTheTable: without the table nothing is served.
@@ -56,7 +56,7 @@ func TestEveryDoorIsInTheTable(t *testing.T) {
 	ask := func(pattern string) (served bool) {
 		path, ok := examples[pattern]
 		if !ok {
-			path = pattern
+			path = strings.ReplaceAll(pattern, "{id}", "x")
 		}
 		return !slices.ContainsFunc([]string{"GET", "POST"}, func(method string) bool {
 			if path == "/debug/kill" {

@@ -1,34 +1,49 @@
-// Package console serves the pages that a browser shows: conversations, the inbox of approvals and questions, and the timeline of a turn.
+// Package console serves the pages that a browser shows: conversations, turns, the inbox of what waits for people, and administration.
 // The pages are a client of the public REST API like any other. Their source is in app/, `make console` builds it into dist/.
 package console
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 )
 
 // assets is the path of the pages' assets.
 const assets = "/assets/"
 
-//go:embed index.html dist/app.js dist/app.css dist/icon.svg
+//go:embed index.html dist
 var files embed.FS
+
+// Pages lists the paths of the pages, in which {id} stands for a segment. All are the same document, which finds its page by the path. The
+// routes in app/src/route.ts are the same.
+func Pages() []string {
+	return []string{
+		"/", "/sessions", "/sessions/{id}", "/shared/{id}", "/inbox", "/inbox/{id}", "/turns", "/turns/{id}", "/agents", "/agents/{id}", "/tools",
+		"/tools/{id}", "/sources", "/sources/{id}", "/knowledge", "/knowledge/{id}", "/access", "/usage", "/system", "/api", "/ui",
+	}
+}
 
 // policy lets a page load its own assets and call its own origin, nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'"
 
-// media are the assets and their types.
-var media = map[string]string{
-	"app.css": "text/css; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
-}
+// media are the types of assets by the ends of their names.
+var media = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 // Console serves the pages and their assets.
-type Console struct{ page []byte }
+type Console struct {
+	page []byte
+	// tags are the entity tags of assets by their names: a browser asks for each at every visit, and gets only those that have changed.
+	tags map[string]string
+}
 
 // Config says what the pages link to and offer.
 type Config struct {
@@ -71,13 +86,39 @@ func New(cfg Config) (*Console, error) {
 	if err := t.Execute(&b, page); err != nil {
 		return nil, fmt.Errorf("render the document of the pages: %w", err)
 	}
-	return &Console{page: b.Bytes()}, nil
+	tags, err := entityTags()
+	if err != nil {
+		return nil, err
+	}
+	return &Console{page: b.Bytes(), tags: tags}, nil
+}
+
+// entityTags returns an entity tag of each asset.
+func entityTags() (map[string]string, error) {
+	all, err := fs.ReadDir(files, "dist")
+	if err != nil {
+		return nil, fmt.Errorf("list the assets of the pages: %w", err)
+	}
+	tags := map[string]string{}
+	for _, file := range all {
+		data, err := files.ReadFile("dist/" + file.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read an asset of the pages: %w", err)
+		}
+		sum := sha256.Sum256(data)
+		tags[file.Name()] = `"` + hex.EncodeToString(sum[:12]) + `"`
+	}
+	return tags, nil
 }
 
 // IsAsset reports whether a path is that of an asset.
-func IsAsset(path string) bool {
-	name, ok := strings.CutPrefix(path, assets)
-	return ok && media[name] != ""
+func IsAsset(p string) bool {
+	name, ok := strings.CutPrefix(p, assets)
+	if !ok || media[path.Ext(name)] == "" {
+		return false
+	}
+	_, err := fs.Stat(files, "dist/"+name) // refuses names that are no plain ones
+	return err == nil
 }
 
 // Page serves every page.
@@ -91,10 +132,15 @@ func (c *Console) Asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, assets)
 	data, err := files.ReadFile("dist/" + name)
 	if err != nil {
-		http.NotFound(w, r) // what media lists is embedded
+		http.NotFound(w, r) // IsAsset has found it
 		return
 	}
-	header(w, media[name])
+	header(w, media[path.Ext(name)])
+	w.Header().Set("ETag", c.tags[name])
+	if r.Header.Get("If-None-Match") == c.tags[name] {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
 	_, _ = w.Write(data) //nolint:gosec // a built page, whatever its name
 }
 

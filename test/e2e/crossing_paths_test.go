@@ -34,10 +34,18 @@ const forbiddenPath answer = 100
 
 // otherPaths are the patterns of the gateway's routes that are not of the OpenAPI description. A new one fails TestS13 until it is here.
 var otherPaths = map[string]otherPath{
-	"/": gets(same, "/"), "/inbox": gets(same, "/inbox"), "/sessions/{id}": gets(same, "/sessions/{session}"),
-	"/turns/{id}":   gets(same, "/turns/{turn}", "/turns/{waiting}"),
+	"/": gets(same, "/"), "/inbox": gets(same, "/inbox"), "/inbox/{id}": gets(same, "/inbox/{waiting}"),
+	"/sessions": gets(same, "/sessions"), "/sessions/{id}": gets(same, "/sessions/{session}"),
+	"/turns": gets(same, "/turns"), "/turns/{id}": gets(same, "/turns/{turn}", "/turns/{waiting}"),
+	"/shared/{id}": gets(same, "/shared/{session}"), "/agents": gets(same, "/agents"), "/agents/{id}": gets(same, "/agents/{session}"),
+	"/tools": gets(same, "/tools"), "/tools/{id}": gets(same, "/tools/{session}"), "/sources": gets(same, "/sources"),
+	"/sources/{id}": gets(same, "/sources/{source}"), "/knowledge": gets(same, "/knowledge"),
+	"/knowledge/{id}": gets(same, "/knowledge/{session}"), "/access": gets(same, "/access"), "/usage": gets(same, "/usage"),
+	"/system": gets(same, "/system"), "/api": gets(same, "/api"), "/ui": gets(same, "/ui"),
 	"/assets/*":     gets(same, "/assets/app.js", "/assets/app.css", "/assets/icon.svg"),
 	"/openapi.json": gets(same, "/openapi.json"), "/openapi.client.json": gets(same, "/openapi.client.json"),
+	"/docs": gets(same, "/docs", "/docs?q=approval"), "/docs/": gets(same, "/docs/how-to/console", "/docs/{session}"),
+	"/llms.txt": gets(same, "/llms.txt"), "/llms-full.txt": gets(same, "/llms-full.txt"),
 	"/healthz": gets(same, "/healthz"), "/readyz": gets(same, "/readyz"), "/metrics": denies("GET", "/metrics", ""),
 	"/debug/kill":       denies("POST", "/debug/kill", "{}"),
 	"/connect":          gets(same, "/connect", "/connect?source={source}", "/connect?source={source}&user={subject}"),

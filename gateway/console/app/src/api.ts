@@ -1,42 +1,88 @@
 // The public REST API, as far as the pages use it.
 import { parse, pretty } from "./json";
 
-/** Failed is a problem that the server answered (RFC 9457). */
+/** Failed is a problem that the server answered (RFC 9457), or, with status 0, that it did not answer. */
 export class Failed extends Error {
-  constructor(readonly status: number, readonly code: string, message: string) {
+  constructor(
+    readonly status: number, readonly code: string, message: string,
+    /** todo says what to do about it, id is the request's, permission the one that is missing, and fields say what is wrong where. */
+    readonly todo = "", readonly id = "", readonly permission = "", readonly fields: { field: string; message: string }[] = [],
+  ) {
     super(message);
   }
 }
 
-export async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const init: RequestInit = { method, headers: {} };
-  if (body !== undefined) {
-    init.headers = { "Content-Type": "application/json" };
-    init.body = pretty(body); // with numbers as they were read
-  }
-  const r = await fetch(path, init);
+/** failure reads the problem of a response. */
+export async function failure(r: Response): Promise<Failed> {
   const json = await r.text().then(parse).catch(() => ({}));
-  if (!r.ok) throw new Failed(r.status, json.code ?? "", [json.detail || r.statusText, json.todo].filter(Boolean).join(". "));
-  return json as T;
+  const detail = json.detail || json.title || r.statusText || `The server answered ${r.status}`;
+  const permission = json.details?.permission ?? json.permission ?? /permission "([^"]+)"/.exec(detail)?.[1] ?? "";
+  return new Failed(r.status, json.code ?? "", detail, json.todo ?? "", json.request_id ?? r.headers.get("X-Request-Id") ?? "",
+    r.status === 403 ? permission : "", json.fields ?? []);
 }
 
-export const get = <T>(path: string) => call<T>("GET", path);
+/** reach is fetch, whose own errors are Failed as well. */
+export async function reach(path: string, init?: RequestInit): Promise<Response> {
+  let r: Response;
+  try {
+    r = await fetch(path, init);
+  } catch (e) {
+    if ((e as Error).name === "AbortError") throw e;
+    throw new Failed(0, "unreachable", "The server does not answer.", "Check that it runs; this page tries again by itself.");
+  }
+  if (!r.ok) throw await failure(r);
+  return r;
+}
+
+export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal, headers: Record<string, string> = {}): Promise<T> {
+  const init: RequestInit = { method, headers, signal };
+  if (body !== undefined) {
+    init.headers = { "Content-Type": "application/json", ...headers };
+    init.body = pretty(body); // with numbers as they were read
+  }
+  const text = await (await reach(path, init)).text();
+  return (text ? parse(text) : {}) as T;
+}
+
+export const get = <T>(path: string, signal?: AbortSignal) => call<T>("GET", path, undefined, signal);
 export const post = <T>(path: string, body: unknown = {}) => call<T>("POST", path, body);
+export const patch = <T>(path: string, body: unknown) => call<T>("PATCH", path, body);
+export const remove = <T>(path: string) => call<T>("DELETE", path);
 export const part = encodeURIComponent;
 
-export interface Agent { id: string; display_name: string; description: string }
-export interface Me { tenant: string; subject: string; roles: string[] }
-export interface Session { id: string; agent_id: string; title: string; active_turn_id: string; update_time: string; parent_turn_id: string }
-export interface Turn { id: string; session_id: string; status: string; pending: { detail: string; action: string } | null }
+/** query makes the query of a URL from what is not empty, with its question mark. */
+export function query(of: Record<string, string | number | boolean | null | undefined>): string {
+  const q = new URLSearchParams();
+  for (const [k, v] of Object.entries(of)) if (v !== "" && v != null && v !== false) q.set(k, String(v));
+  const text = q.toString();
+  return text && `?${text}`;
+}
+
+export interface Agent {
+  id: string; display_name: string; description: string; model: string; tools: string[]; agents: string[]; revision: number;
+}
+export interface Me { tenant: string; subject: string; roles: string[]; permissions?: string[] }
+export interface Session {
+  id: string; agent_id: string; title: string; active_turn_id: string; create_time: string; update_time: string; parent_turn_id: string;
+  pinned?: boolean; archived?: boolean; labels?: Record<string, string>; agent_revision?: number;
+}
+export interface Turn {
+  id: string; session_id: string; agent_id: string; status: string; pending: { detail: string; action: string } | null; input_text?: string;
+  waiting_for?: { approval_id?: string; kind?: string; turn_id?: string }[] | null; create_time: string; output?: string; error?: { message: string; code: string } | null;
+}
 export interface Approval {
   id: string; kind: string; status: string; session_id: string; turn_id: string; call_id: string; agent_id: string; tool: string;
   arguments: unknown; arguments_json: string; arguments_hash: string; definition_hash: string; effect: string | null; rule: string; message: string;
   authorization: Authorization | null; schema: Schema | null; approver_roles: string[]; quorum: number; decisions: { subject: string; approve: boolean; comment: string }[];
-  create_time: string; expire_time: string | null;
+  create_time: string; expire_time: string | null; verdict?: string;
 }
 /** Authorization is what a user has to do before a call can be made for them: log in, or connect the source. */
 export interface Authorization { source: string; kind: string; connect_url: string }
-export interface Schema { type?: string; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[]; title?: string; description?: string }
+export interface Schema {
+  type?: string | string[]; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[]; title?: string; description?: string;
+  items?: Schema; default?: unknown; format?: string; maxLength?: number; anyOf?: Schema[]; oneOf?: Schema[]; allOf?: Schema[]; $ref?: string; const?: unknown;
+  additionalProperties?: unknown;
+}
 export interface Ready {
   status: string; checks: Record<string, string>; causes?: Record<string, { cause: string; action?: string }>;
 }

@@ -1,41 +1,121 @@
-import { render } from "preact";
+// The frame of all pages: the navigation, and the page of the address.
+import { render, type ComponentType } from "preact";
 import { useSignal } from "@preact/signals";
-import { follow, path } from "./route";
-import { agents, logIn, logOut, login, me, models, ready, start, temporal, tools, unreached, waiting } from "./store";
-import { Chat, SessionList } from "./view/chat";
-import { Inbox } from "./view/inbox";
-import { TurnPage } from "./view/turn";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import "./app.css";
+import "./pages.css";
+import { follow, matched, path, rail, search, type PageProps, type Route } from "./route";
+import { logIn, logOut, login, me, ready, start, temporal, unreached, waiting } from "./store";
+import { Questions, Toasts, toast } from "./ui/dialog";
+import { Help, openHelp } from "./ui/help";
+import { Icon } from "./ui/icons";
+import { onKey } from "./ui/keys";
+import "./ui/notify";
+import { Loading, Menu, state, useTitle } from "./ui/page";
+import { Palette, PaletteButton } from "./ui/palette";
+import { chooseTheme, theme, type Theme } from "./ui/theme";
+
+const loaded = new Map<Route, ComponentType<PageProps>>();
 
 function App() {
-  const [, view, id = ""] = path.value.split("/");
-  const menu = useSignal(false);
-  const session = view === "sessions" ? id : "";
+  const found = matched(path.value);
+  useFavicon();
+  if (found?.route.bare) return <><main id="main" class="bare" tabIndex={-1}><Body route={found.route} id={found.id} /></main><Toasts /></>;
   return (
     <>
       <a class="skip" href="#main">Skip to content</a>
-      <header>
-        <button type="button" class="quiet menu" aria-expanded={menu.value} aria-controls="side" onClick={() => { menu.value = !menu.value; }}>Menu</button>
-        <img src="/assets/icon.svg" alt="" width="28" height="28" />
-        <h1><a href="/">Windlass</a></h1>
-        <Health />
-        <nav aria-label="Pages">
-          <a href="/inbox" aria-current={view === "inbox" ? "page" : undefined}>Inbox{waiting.value > 0 && <span class="badge">{waiting.value}</span>}</a>
-          <a href="/openapi.json" target="_blank">API</a>
-          {temporal && <a href={temporal} target="_blank" rel="noreferrer">Temporal</a>}
-        </nav>
-        <User />
-      </header>
-      <Trouble />
-      <div class="body">
-        <aside id="side" class={menu.value ? "open" : ""} aria-label="Conversations and what runs here" onClick={() => { menu.value = false; }}>
-          <section><h2>Conversations</h2><SessionList current={session} /></section>
-          <Here />
-        </aside>
-        <main id="main" tabIndex={-1}>
-          {view === "inbox" ? <Inbox /> : view === "turns" ? <TurnPage key={id} id={id} /> : <Chat key={session} session={session} />}
-        </main>
-      </div>
+      <Rail />
+      <main id="main" tabIndex={-1}>
+        <Trouble />
+        {found ? <Body route={found.route} id={found.id} /> : <NoPage />}
+      </main>
+      <Toasts />
+      <Questions />
+      <Palette />
+      <Help />
     </>
+  );
+}
+
+/** Body is the page of a route, loaded when it is opened first. */
+function Body({ route, id }: { route: Route; id: string }) {
+  const seen = useSignal(0);
+  const Found = loaded.get(route);
+  useEffect(() => {
+    if (loaded.has(route)) return;
+    route.load().then((m) => {
+      loaded.set(route, m.default);
+      seen.value++;
+    }, () => toast("error", "This page could not be loaded. The server may have a new version.", { name: "Reload", run: () => location.reload() }));
+  }, [route]);
+  const key = route.key ?? path.value;
+  useArrival(key);
+  void seen.value;
+  if (!Found) return <div class="page"><Loading /></div>;
+  return <Found key={key} id={id} params={new URLSearchParams(search.value)} />;
+}
+
+/** useArrival moves the focus to another page when it is opened, so that screen readers begin there. */
+function useArrival(key: string) {
+  const before = useRef(key);
+  useLayoutEffect(() => {
+    if (before.current === key) return;
+    before.current = key;
+    document.getElementById("main")?.focus({ preventScroll: true });
+  }, [key]);
+}
+
+function NoPage() {
+  useTitle("Not found");
+  return (
+    <section class="page" aria-label="Not found">
+      <div class="page-head"><h2>There is no page here</h2></div>
+      <p>Nothing is at <code>{path.value}</code>. Go to <a href="/">conversations</a>, or press <kbd>Ctrl</kbd> <kbd>K</kbd> to find something.</p>
+    </section>
+  );
+}
+
+/** useFavicon shows in the browser's tab what the open page shows, or that something waits. */
+function useFavicon() {
+  const of = state.value || (waiting.value > 0 ? "waiting" : "");
+  useEffect(() => {
+    const link = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+    if (link) link.href = `/assets/icon${of && `-${of}`}.svg`;
+  }, [of]);
+}
+
+function Rail() {
+  const open = useSignal(false);
+  const at = path.value;
+  const current = (p: string) => (p === "/" ? at === "/" || at.startsWith("/sessions/") : at === p || at.startsWith(`${p}/`));
+  return (
+    <header class={open.value ? "rail open" : "rail"}>
+      <h1><a href="/"><img src="/assets/icon.svg" alt="" width="26" height="26" />Windlass</a></h1>
+      <PaletteButton />
+      <nav aria-label="Pages" onClick={() => { open.value = false; }}>
+        {rail.map((r) => (
+          <a key={r.path} href={r.path} aria-current={current(r.path) ? "page" : undefined}>
+            <Icon of={r.icon ?? ""} /><span>{r.name}</span>
+            {r.path === "/inbox" && waiting.value > 0 && <span class="badge">{waiting.value}<span class="unseen"> waiting</span></span>}
+          </a>
+        ))}
+      </nav>
+      <button type="button" class="rail-more" aria-expanded={open.value} onClick={() => { open.value = !open.value; }}><Icon of="menu" /><span>More</span></button>
+      <div class="rail-foot">
+        <Health />
+        <User />
+        <Menu name="Help and theme">
+          <button type="button" onClick={openHelp}>Keys and commands</button>
+          <a href="/api">API</a>
+          <a href="/docs" target="_blank">Documentation</a>
+          <a href="/openapi.json" target="_blank">OpenAPI document</a>
+          {temporal && <a href={temporal} target="_blank" rel="noreferrer">Temporal</a>}
+          <label class="menu-row">Theme <select value={theme.value} onChange={(e) => chooseTheme(e.currentTarget.value as Theme)}>
+            {["system", "light", "dark"].map((t) => <option key={t} selected={t === theme.value}>{t}</option>)}
+          </select></label>
+        </Menu>
+      </div>
+    </header>
   );
 }
 
@@ -57,7 +137,7 @@ function User() {
   return (
     <div class="account">
       <span title={`tenant ${who.tenant}${who.roles?.length ? `, ${who.roles.join(", ")}` : ""}`}>{who.subject}</span>
-      {login && (known ? <button type="button" class="quiet" onClick={out}>Log out</button> : <button type="button" class="quiet" onClick={logIn}>Log in</button>)}
+      {login && (known ? <button type="button" class="quiet small" onClick={out}>Log out</button> : <button type="button" class="quiet small" onClick={logIn}>Log in</button>)}
       {failed.value && <span role="alert">{failed.value}</span>}
     </div>
   );
@@ -65,8 +145,8 @@ function User() {
 
 function Health() {
   const status = unreached.value ? "not reached" : ready.value?.status ?? "checking…";
-  const look = status === "ready" ? "ok" : status === "degraded" ? "warn" : status === "checking…" ? "" : "bad";
-  return <span class={`pill ${look}`} role="status">{status}</span>;
+  const tone = status === "ready" ? "ok" : status === "degraded" ? "warn" : status === "checking…" ? "" : "bad";
+  return <span class={`pill ${tone}`} role="status">{status}</span>;
 }
 
 /** Trouble names each failed check with its cause. */
@@ -81,22 +161,7 @@ function Trouble() {
   );
 }
 
-function Here() {
-  const lists: [string, string[]][] = [
-    ["Agents", agents.value?.map((a) => a.id) ?? []], ["Tools", tools.value], ["Models", models.value],
-  ];
-  return (
-    <>
-      {lists.map(([name, items]) => (
-        <details key={name}>
-          <summary><h2>{name} <span class="count">{items.length || ""}</span></h2></summary>
-          <ul class="list">{items.length ? items.map((i) => <li key={i} title={i}>{i}</li>) : <li class="none">none yet</li>}</ul>
-        </details>
-      ))}
-    </>
-  );
-}
-
 addEventListener("click", follow);
+addEventListener("keydown", onKey);
 start();
 render(<App />, document.body);

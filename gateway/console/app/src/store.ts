@@ -1,6 +1,7 @@
 // What all views share.
 import { computed, signal } from "@preact/signals";
-import { get, post, Failed, type Agent, type Approval, type Me, type Ready, type Session } from "./api";
+import { parse } from "./json";
+import { get, post, Failed, type Agent, type Approval, type Me, type Ready } from "./api";
 
 /** kill is the path that ends the server's process for good and starts it again, "" where that is not offered. */
 export const { kill = "" } = document.body.dataset;
@@ -9,41 +10,67 @@ export const { login = "" } = document.body.dataset;
 /** temporal is the URL of the Temporal UI, and workflows that of its page of a workflow up to the id. "" if there is none. */
 export const { temporal = "", workflows = "" } = document.body.dataset;
 export const agents = signal<Agent[] | null>(null);
-export const sessions = signal<Session[]>([]);
+/** approvals are what waits for people, and approvalsRead whether they were read once. */
 export const approvals = signal<Approval[]>([]);
+export const approvalsRead = signal(false);
 export const ready = signal<Ready | null>(null);
 /** me is the caller, null while that is not known, and "" if the server does not know them. */
 export const me = signal<Me | "" | null>(null);
 export const unreached = signal(false);
-export const tools = signal<string[]>([]);
-export const models = signal<string[]>([]);
+export const models = signal<Model[]>([]);
+
+export interface Model { name: string; provider: string; default: boolean }
+
+/** can tells whether the caller has a permission, as far as the server says which they have. Controls that it would refuse are not shown. */
+export function can(permission: string): boolean {
+  const all = me.value ? me.value.permissions : undefined;
+  if (!all) return true;
+  return all.some((p) => p === permission || p === "*" || p.endsWith(".*") && permission.startsWith(p.slice(0, -1)));
+}
 
 export const waiting = computed(() => approvals.value.length);
 
-/** quietly keeps what was there when the server cannot be asked now; the header says so. */
+/** quietly keeps what was there when the server cannot be asked now; the navigation shows it. */
 async function quietly(load: () => Promise<void>) {
   try {
     await load();
-  } catch { /* the header tells */ }
+  } catch { /* the navigation shows it */ }
 }
-
-export const loadSessions = () => quietly(async () => {
-  sessions.value = (await get<{ sessions: Session[] }>("/v1/sessions?page_size=50")).sessions.filter((s) => !s.parent_turn_id);
-});
 
 export const loadApprovals = () => quietly(async () => {
   approvals.value = (await get<{ approvals: Approval[] }>("/v1/approvals?status=pending&page_size=100")).approvals;
-  document.title = waiting.value ? `(${waiting.value}) Windlass` : "Windlass";
+  approvalsRead.value = true;
 });
 
+let watch: EventSource | null = null;
+let again = 0; // when to try the stream after it was refused
+
+/** watchApprovals follows what waits while the page is in view: browsers have few connections for a server. Without the stream it is polled. */
+function watchApprovals() {
+  if (document.hidden) {
+    watch?.close();
+    watch = null;
+  } else if (!watch && Date.now() > again) {
+    const own = watch = new EventSource("/v1/approvals:watch");
+    const take = (e: Event) => {
+      const data = parse((e as MessageEvent).data) as Approval & { approval?: Approval };
+      const a = data.approval ?? data;
+      const others = approvals.value.filter((x) => x.id !== a.id);
+      approvals.value = a.status === "pending" ? [...others, a] : others;
+    };
+    for (const type of ["approval.opened", "approval.changed", "approval.closed"]) own.addEventListener(type, take);
+    own.addEventListener("open", () => { void loadApprovals(); });
+    own.addEventListener("error", () => {
+      if (own.readyState !== EventSource.CLOSED || watch !== own) return;
+      watch = null;
+      again = Date.now() + 60_000;
+    });
+  }
+}
+
 export const loadInventory = () => quietly(async () => {
-  const [a, t, m] = await Promise.all([
-    get<{ agents: Agent[] }>("/v1/agents?page_size=200"), get<{ tools: { name: string }[] }>("/v1/tools?page_size=200"),
-    get<{ models: { name: string; default: boolean }[] }>("/v1/models"),
-  ]);
-  agents.value = a.agents;
-  tools.value = t.tools.map((x) => x.name);
-  models.value = m.models.map((x) => x.name + (x.default ? " · default" : ""));
+  agents.value = (await get<{ agents: Agent[] }>("/v1/agents?page_size=200")).agents;
+  models.value = (await get<{ models: Model[] }>("/v1/models?page_size=200")).models;
 });
 
 export const loadMe = () => quietly(async () => {
@@ -60,20 +87,20 @@ export function logIn() {
   location.assign(`${login}?return_to=${encodeURIComponent(location.pathname + location.search)}`);
 }
 
-const again = "log-in-again";
+const renewing = "log-in-again";
 
 /** logInAgain is logIn for turns that wait for it: they get the new login when this page is back. */
 export function logInAgain() {
-  sessionStorage.setItem(again, "1");
+  sessionStorage.setItem(renewing, "1");
   logIn();
 }
 
 /** renew gives the turns that wait for a login the one that this page has come back with. */
 const renew = () => quietly(async () => {
-  if (!sessionStorage.getItem(again)) return;
+  if (!sessionStorage.getItem(renewing)) return;
   await loadMe();
   if (!me.value || !me.value.subject.includes(":")) return;
-  sessionStorage.removeItem(again);
+  sessionStorage.removeItem(renewing);
   await post("/v1/grants:renew");
   await loadApprovals();
 });
@@ -102,7 +129,7 @@ export function start() {
   every(10_000, loadReady);
   every(60_000, loadMe);
   every(30_000, loadInventory);
-  every(10_000, loadSessions);
-  every(5_000, loadApprovals);
+  every(5_000, () => { watchApprovals(); if (watch?.readyState !== EventSource.OPEN) void loadApprovals(); });
+  document.addEventListener("visibilitychange", watchApprovals);
   renew();
 }

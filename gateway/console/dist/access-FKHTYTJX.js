@@ -1,0 +1,1 @@
+import"./chunk-LOIM264O.js";import{X as e,la as i}from"./chunk-26SIKCDS.js";import"./chunk-WOT6VMZA.js";function s(){return e(i,{title:"Access",children:e("p",{class:"dim",children:"This page is being written."})})}export{s as default};

@@ -1,0 +1,1 @@
+import"./chunk-LOIM264O.js";import{X as e,la as t}from"./chunk-26SIKCDS.js";import"./chunk-WOT6VMZA.js";function g(){return e(t,{title:"Agent",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};

@@ -1,0 +1,1 @@
+import"./chunk-LOIM264O.js";import{X as e,la as i}from"./chunk-26SIKCDS.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"Conversations",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

@@ -1,0 +1,1 @@
+import"./chunk-LOIM264O.js";import{X as e,la as o}from"./chunk-26SIKCDS.js";import"./chunk-WOT6VMZA.js";function i(){return e(o,{title:"Tool",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};
