@@ -1,1 +1,0 @@
-import"./chunk-UGAMXCYU.js";import{X as e,la as t}from"./chunk-LJIU3MTT.js";import"./chunk-WOT6VMZA.js";function g(){return e(t,{title:"Agent",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};

@@ -1,1 +1,0 @@
-import"./chunk-UGAMXCYU.js";import{X as e,la as i}from"./chunk-LJIU3MTT.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"Conversations",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

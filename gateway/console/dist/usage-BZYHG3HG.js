@@ -1,1 +1,0 @@
-import"./chunk-UGAMXCYU.js";import{X as e,la as a}from"./chunk-LJIU3MTT.js";import"./chunk-WOT6VMZA.js";function g(){return e(a,{title:"Usage",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};
