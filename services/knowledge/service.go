@@ -80,13 +80,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	var memory *factbook.Book
-	if !deps.MeshKey.IsZero() {
-		marker, err := factbook.NewMarker(deps.MeshKey)
-		if err != nil {
-			return nil, err
-		}
-		memory = factbook.New(st, marker)
+	memory, err := newMemory(deps.MeshKey, st)
+	if err != nil {
+		return nil, err
 	}
 	vectors, err := newVectors(cfg, deps, st)
 	if err != nil {
@@ -132,10 +128,23 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}}, nil
 }
 
+// newMemory returns the memory whose marks of forgotten facts are made with a key derived from that of the mesh; nil without one.
+func newMemory(key secret.Value, st *store.Store) (*factbook.Book, error) {
+	if key.IsZero() {
+		return nil, nil
+	}
+	marker, err := factbook.NewMarker(key)
+	if err != nil {
+		return nil, err
+	}
+	return factbook.New(st, marker), nil
+}
+
 // Register adds the services to a server.
 func (s *Service) Register(r grpc.ServiceRegistrar) { api.Register(r, s.api) }
 
-// Run starts the workflows of documents that are to be ingested and of sources that are to be synced, and makes vectors, until ctx ends; then it returns nil.
+// Run starts the workflows of documents that are to be ingested and of sources that are to be synced, and makes vectors, until ctx ends;
+// then it returns nil.
 func (s *Service) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	if s.filler != nil {

@@ -50,7 +50,8 @@ func newGauges(from metric.Meter) (*gauges, error) {
 		"Turns that have ended, by outcome and stop reason. Counted in the database with the end itself. All replicas report the same number."))
 	errs = append(errs, err)
 	g.cost, err = from.Float64ObservableCounter("windlass.model.cost", metric.WithDescription(
-		"What turns that have ended have cost, in the currency of the prices, by the model they were pinned to. All replicas report the same number."))
+		"What turns that have ended have cost, in the currency of the prices, by the model they were pinned to. "+
+			"All replicas report the same number."))
 	return &g, errors.Join(append(errs, err)...)
 }
 

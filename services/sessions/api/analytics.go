@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
-	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/totalsdb"
 	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 )
 
@@ -16,7 +16,7 @@ const analysisTimeout = 30 * time.Second
 
 // sessionCounter counts sessions and what they use.
 type sessionCounter interface {
-	SessionCounts(ctx context.Context, tenant string, since time.Time) (store.SessionCounts, error)
+	SessionCounts(ctx context.Context, tenant string, since time.Time) (totalsdb.SessionCounts, error)
 	Usage(ctx context.Context, f usagedb.Filter) ([]usagedb.Row, error)
 	Now() time.Time
 }

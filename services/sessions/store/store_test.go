@@ -34,7 +34,7 @@ func TestPostgres(t *testing.T) {
 }
 
 // rare are statements about few rows (webhooks, what the outbox holds, whether there is any budget), those of deleting a session, and
-// counts of all sessions and messages of a tenant, of the turns and waits that have not ended, and totals, which have a few rows an outcome.
+// counts of all sessions and messages of a tenant, of the turns and waits that have not ended, and totals, which have few rows.
 var rare = []string{
 	"FROM webhooks WHERE", "FROM turn_outbox WHERE claimed_until_us <= $1 LIMIT 1", "EXISTS (SELECT 1 FROM budgets b",
 	"DELETE FROM turn_idempotency WHERE", "DELETE FROM turn_outbox WHERE", "DELETE FROM budgets WHERE tenant = $1 AND scope = 'turn'",

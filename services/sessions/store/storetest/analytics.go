@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/totalsdb"
 )
 
 func sessionCounts(t *testing.T, s *store.Store) {
@@ -15,7 +16,7 @@ func sessionCounts(t *testing.T, s *store.Store) {
 		t.Helper()
 		got, err := s.SessionCounts(t.Context(), tenant, since)
 		must(t, err)
-		if got != (store.SessionCounts{Sessions: sessions, Messages: messages, Active: active}) {
+		if got != (totalsdb.SessionCounts{Sessions: sessions, Messages: messages, Active: active}) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}

@@ -82,7 +82,8 @@ func (s *Reader) Costs(ctx context.Context) ([]Cost, error) {
 type Backlog struct {
 	// Turns that have not ended, by status.
 	Turns map[turnv1.TurnStatus]int64
-	// Queued is since when the oldest queued turn waits that no other turn of its session precedes, Sent the same of the starts of workflows; zero = none.
+	// Queued is since when the oldest queued turn waits that no other turn of its session precedes, Sent the same of the starts of
+	// workflows; zero = none.
 	Queued, Sent time.Time
 	// Outbox is how many workflows are to be started and have no process that does it now.
 	Outbox int64

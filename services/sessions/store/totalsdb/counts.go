@@ -1,4 +1,4 @@
-package store
+package totalsdb
 
 import (
 	"context"
@@ -15,7 +15,7 @@ type SessionCounts struct {
 
 // SessionCounts reads the counts of a tenant. An expression is counted instead of the column so that SQLite reads the last turns by time
 // rather than all by session.
-func (s *sessionReader) SessionCounts(ctx context.Context, tenant string, since time.Time) (SessionCounts, error) {
+func (s *Reader) SessionCounts(ctx context.Context, tenant string, since time.Time) (SessionCounts, error) {
 	counts, err := sqldb.One(ctx, s.DB.Reader(), scanSessionCounts, `SELECT (SELECT count(*) FROM sessions WHERE tenant = $1),
 		(SELECT count(*) FROM messages WHERE tenant = $1),
 		(SELECT count(DISTINCT session_id || '') FROM turns WHERE tenant = $1 AND create_us >= $2)`, tenant, sqldb.Micros(since))
@@ -28,7 +28,7 @@ func scanSessionCounts(s sqldb.Scanner) (c SessionCounts, err error) {
 }
 
 // ActiveSessions counts the sessions of all tenants with a turn that has not ended.
-func (s *sessionReader) ActiveSessions(ctx context.Context) (int64, error) {
+func (s *Reader) ActiveSessions(ctx context.Context) (int64, error) {
 	n, err := sqldb.One(ctx, s.DB.Reader(), scanInt64, `SELECT count(*) FROM (SELECT DISTINCT tenant, session_id FROM turns
 		WHERE end_us = 0) AS active`)
 	return n, rows.Meaning(err)
