@@ -1,1 +1,0 @@
-import"./chunk-7DLJLPAL.js";import{W as e,ka as i}from"./chunk-CHPF62QR.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"Conversations",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

@@ -1,1 +1,0 @@
-import"./chunk-7DLJLPAL.js";import{W as e,ka as o}from"./chunk-CHPF62QR.js";import"./chunk-WOT6VMZA.js";function i(){return e(o,{title:"Tools",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

@@ -1,1 +1,0 @@
-import"./chunk-7DLJLPAL.js";import{W as e,ka as a}from"./chunk-CHPF62QR.js";import"./chunk-WOT6VMZA.js";function g(){return e(a,{title:"Usage",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};
