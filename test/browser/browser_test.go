@@ -152,6 +152,19 @@ func TestThePageAsksForLogins(t *testing.T) {
 	}
 }
 
+// TestThePagesExplainThemselves: the documentation, and the page on which the API is tried.
+func TestThePagesExplainThemselves(t *testing.T) {
+	t.Parallel()
+	testnpm.Browser(t)
+	up := harness.Up(t, t.TempDir(), nil)
+	agents(up.Client)
+	for _, name := range []string{"docs.mjs", "api.mjs"} {
+		if out, err := harness.Page(t, "testdata/"+name, up).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
 // passwords returns those of the built-in issuer's users as a JSON object.
 func passwords(t *testing.T, up *harness.Embedded) string {
 	t.Helper()

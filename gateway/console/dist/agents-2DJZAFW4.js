@@ -1,0 +1,1 @@
+import"./chunk-UVOWF3MH.js";import{X as e,la as t}from"./chunk-XJR3ZK7P.js";import"./chunk-WOT6VMZA.js";function g(){return e(t,{title:"Agents",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};

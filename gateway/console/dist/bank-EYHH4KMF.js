@@ -1,1 +1,0 @@
-import"./chunk-X73ZNSDW.js";import{W as e,ka as a}from"./chunk-JGDU5AOZ.js";import"./chunk-WOT6VMZA.js";function i(){return e(a,{title:"Bank",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

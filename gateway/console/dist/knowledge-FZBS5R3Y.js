@@ -1,1 +1,0 @@
-import"./chunk-X73ZNSDW.js";import{W as e,ka as g}from"./chunk-JGDU5AOZ.js";import"./chunk-WOT6VMZA.js";function i(){return e(g,{title:"Knowledge",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

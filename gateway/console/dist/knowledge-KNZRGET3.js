@@ -1,0 +1,1 @@
+import"./chunk-UVOWF3MH.js";import{X as e,la as g}from"./chunk-XJR3ZK7P.js";import"./chunk-WOT6VMZA.js";function i(){return e(g,{title:"Knowledge",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

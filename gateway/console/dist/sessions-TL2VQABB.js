@@ -1,1 +1,0 @@
-import"./chunk-X73ZNSDW.js";import{W as e,ka as i}from"./chunk-JGDU5AOZ.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"Conversations",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

@@ -1,0 +1,1 @@
+import"./chunk-UVOWF3MH.js";import{X as e,la as o}from"./chunk-XJR3ZK7P.js";import"./chunk-WOT6VMZA.js";function i(){return e(o,{title:"Tools",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

@@ -1,1 +1,0 @@
-import"./chunk-X73ZNSDW.js";import{W as e,ka as o}from"./chunk-JGDU5AOZ.js";import"./chunk-WOT6VMZA.js";function i(){return e(o,{title:"Tools",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

@@ -1,0 +1,1 @@
+import"./chunk-UVOWF3MH.js";import{X as e,la as i}from"./chunk-XJR3ZK7P.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"Turns",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

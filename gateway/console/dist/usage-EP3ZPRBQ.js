@@ -1,0 +1,1 @@
+import"./chunk-UVOWF3MH.js";import{X as e,la as a}from"./chunk-XJR3ZK7P.js";import"./chunk-WOT6VMZA.js";function g(){return e(a,{title:"Usage",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};

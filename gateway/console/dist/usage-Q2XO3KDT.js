@@ -1,1 +1,0 @@
-import"./chunk-X73ZNSDW.js";import{W as e,ka as a}from"./chunk-JGDU5AOZ.js";import"./chunk-WOT6VMZA.js";function g(){return e(a,{title:"Usage",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};
