@@ -80,7 +80,7 @@ func TestFrame(t *testing.T) {
 		"id": "two", "tools": []string{"*"}, "model": "builtin/scripted",
 		"approvals": []harness.JSON{{"name": "both", "tools": []string{"mesh__uuid"}, "quorum": 2, "allow_requester": true}},
 	})
-	for _, name := range []string{"conversation.mjs", "inbox.mjs", "frame.mjs"} {
+	for _, name := range []string{"conversation.mjs", "inbox.mjs", "share.mjs", "frame.mjs"} {
 		cmd := harness.Page(t, "testdata/"+name, up)
 		cmd.Env = append(cmd.Env, "PAGES="+pages)
 		if out, err := cmd.CombinedOutput(); err != nil {

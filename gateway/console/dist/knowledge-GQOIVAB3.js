@@ -1,1 +1,0 @@
-import"./chunk-YPKOV27C.js";import{Y as e,ma as g}from"./chunk-R26ZKVOM.js";import"./chunk-WOT6VMZA.js";function i(){return e(g,{title:"Knowledge",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};
