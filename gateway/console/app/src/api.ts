@@ -6,7 +6,7 @@ export class Failed extends Error {
   constructor(
     readonly status: number, readonly code: string, message: string,
     /** todo says what to do about it, id is the request's, permission the one that is missing, and fields say what is wrong where. */
-    readonly todo = "", readonly id = "", readonly permission = "", readonly fields: { field: string; description: string }[] = [],
+    readonly todo = "", readonly id = "", readonly permission = "", readonly fields: { field: string; message: string }[] = [],
   ) {
     super(message);
   }
@@ -18,7 +18,7 @@ export async function failure(r: Response): Promise<Failed> {
   const detail = json.detail || json.title || r.statusText || `The server answered ${r.status}`;
   const permission = json.details?.permission ?? json.permission ?? /permission "([^"]+)"/.exec(detail)?.[1] ?? "";
   return new Failed(r.status, json.code ?? "", detail, json.todo ?? "", json.request_id ?? r.headers.get("X-Request-Id") ?? "",
-    r.status === 403 ? permission : "", json.fields ?? json.errors ?? []);
+    r.status === 403 ? permission : "", json.fields ?? []);
 }
 
 /** reach is fetch, whose own errors are Failed as well. */

@@ -119,7 +119,7 @@ export function Problem({ of }: { of: Failed }) {
           set in <code>policy.roles</code> of the configuration.</p>
       )}
       {of.todo && <p>{of.todo}</p>}
-      {of.fields.length > 0 && <ul>{of.fields.map((f) => <li key={f.field}><code>{f.field}</code> {f.description}</li>)}</ul>}
+      {of.fields.length > 0 && <ul>{of.fields.map((f) => <li key={f.field}><code>{f.field}</code> {f.message}</li>)}</ul>}
       {of.status === 401 && login && <p><button type="button" onClick={logIn}>Log in</button></p>}
       {of.id && <p class="dim">Request <Id of={of.id} /></p>}
     </div>

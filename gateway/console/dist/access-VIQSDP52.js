@@ -1,1 +1,0 @@
-import"./chunk-K7V22RY5.js";import{L as e,aa as i}from"./chunk-QHIBB6OK.js";function s(){return e(i,{title:"Access",children:e("p",{class:"dim",children:"This page is being written."})})}export{s as default};

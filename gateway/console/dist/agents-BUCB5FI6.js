@@ -1,1 +1,0 @@
-import"./chunk-K7V22RY5.js";import{L as e,aa as t}from"./chunk-QHIBB6OK.js";function g(){return e(t,{title:"Agents",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};

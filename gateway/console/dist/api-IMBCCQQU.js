@@ -1,1 +1,0 @@
-import"./chunk-K7V22RY5.js";import{L as e,aa as i}from"./chunk-QHIBB6OK.js";function t(){return e(i,{title:"API",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

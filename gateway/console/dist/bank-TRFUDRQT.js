@@ -1,1 +1,0 @@
-import"./chunk-K7V22RY5.js";import{L as e,aa as a}from"./chunk-QHIBB6OK.js";function i(){return e(a,{title:"Bank",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

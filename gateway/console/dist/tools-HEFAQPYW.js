@@ -1,1 +1,0 @@
-import"./chunk-K7V22RY5.js";import{L as e,aa as o}from"./chunk-QHIBB6OK.js";function i(){return e(o,{title:"Tools",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

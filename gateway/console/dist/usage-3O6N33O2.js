@@ -1,1 +1,0 @@
-import"./chunk-K7V22RY5.js";import{L as e,aa as a}from"./chunk-QHIBB6OK.js";function g(){return e(a,{title:"Usage",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};
