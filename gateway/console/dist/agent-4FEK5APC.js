@@ -1,1 +1,0 @@
-import"./chunk-CHWEXOOW.js";import{Q as e,ja as t}from"./chunk-TFOBYEGM.js";function g(){return e(t,{title:"Agent",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};

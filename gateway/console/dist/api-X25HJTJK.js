@@ -1,1 +1,0 @@
-import"./chunk-CHWEXOOW.js";import{Q as e,ja as i}from"./chunk-TFOBYEGM.js";function t(){return e(i,{title:"API",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

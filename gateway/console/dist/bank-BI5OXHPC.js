@@ -1,1 +1,0 @@
-import"./chunk-CHWEXOOW.js";import{Q as e,ja as a}from"./chunk-TFOBYEGM.js";function i(){return e(a,{title:"Bank",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

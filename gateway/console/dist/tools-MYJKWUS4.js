@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f,g}from"./chunk-B46QUSIP.js";import"./chunk-WBLWCETB.js";import"./chunk-CHWEXOOW.js";import"./chunk-TFOBYEGM.js";export{g as CallTable,e as Effect,d as Rate,f as callFilters,a as default,c as toolState,b as useStats};

@@ -1,1 +1,0 @@
-import"./chunk-CHWEXOOW.js";import{Q as e,ja as a}from"./chunk-TFOBYEGM.js";function g(){return e(a,{title:"Usage",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};
