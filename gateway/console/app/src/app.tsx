@@ -7,8 +7,11 @@ import "./pages.css";
 import { follow, matched, path, rail, search, type PageProps, type Route } from "./route";
 import { logIn, logOut, login, me, ready, start, temporal, unreached, waiting } from "./store";
 import { Questions, Toasts, toast } from "./ui/dialog";
+import { Help, openHelp } from "./ui/help";
 import { Icon } from "./ui/icons";
+import { onKey } from "./ui/keys";
 import { Loading, Menu, state, useTitle } from "./ui/page";
+import { Palette, PaletteButton } from "./ui/palette";
 import { chooseTheme, theme, type Theme } from "./ui/theme";
 
 const loaded = new Map<Route, ComponentType<PageProps>>();
@@ -27,6 +30,8 @@ function App() {
       </main>
       <Toasts />
       <Questions />
+      <Palette />
+      <Help />
     </>
   );
 }
@@ -85,6 +90,7 @@ function Rail() {
   return (
     <header class={open.value ? "rail open" : "rail"}>
       <h1><a href="/"><img src="/assets/icon.svg" alt="" width="26" height="26" />Windlass</a></h1>
+      <PaletteButton />
       <nav aria-label="Pages" onClick={() => { open.value = false; }}>
         {rail.map((r) => (
           <a key={r.path} href={r.path} aria-current={current(r.path) ? "page" : undefined}>
@@ -98,6 +104,7 @@ function Rail() {
         <Health />
         <User />
         <Menu name="Help and theme">
+          <button type="button" onClick={openHelp}>Keys and commands</button>
           <a href="/api">API</a>
           <a href="/docs" target="_blank">Documentation</a>
           <a href="/openapi.json" target="_blank">OpenAPI document</a>
@@ -154,5 +161,6 @@ function Trouble() {
 }
 
 addEventListener("click", follow);
+addEventListener("keydown", onKey);
 start();
 render(<App />, document.body);

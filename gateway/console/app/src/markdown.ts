@@ -45,16 +45,31 @@ DOMPurify.addHook("afterSanitizeAttributes", (node) => {
 });
 
 /** longest is the length from which text is shown as it is: parsing more would stop the page. */
-const longest = 200_000;
+export const longest = 200_000;
+
+const clean = (html: string) => DOMPurify.sanitize(html, {
+  ALLOWED_TAGS: [
+    "p", "br", "a", "strong", "em", "s", "code", "pre", "ul", "ol", "li", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
+    "table", "thead", "tbody", "tr", "th", "td",
+  ],
+  ALLOWED_ATTR: ["href", "start"],
+  ALLOWED_URI_REGEXP: /^https?:/i,
+});
 
 export function markdown(text: string): string {
-  if (text.length > longest) return "";
-  return DOMPurify.sanitize(parser.render(text), {
-    ALLOWED_TAGS: [
-      "p", "br", "a", "strong", "em", "s", "code", "pre", "ul", "ol", "li", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "hr",
-      "table", "thead", "tbody", "tr", "th", "td",
-    ],
-    ALLOWED_ATTR: ["href", "start"],
-    ALLOWED_URI_REGEXP: /^https?:/i,
-  });
+  return text.length > longest ? "" : clean(parser.render(text));
+}
+
+/** firstBlocks renders text that may still grow: `done` are the blocks that more text does not change, which take `length` characters, and
+ *  `open` is the last one. Lines end with \n. */
+export function firstBlocks(text: string): { done: string; length: number; open: string } {
+  const env = {};
+  const tokens = parser.parse(text, env);
+  let at = tokens.length;
+  while (--at > 0 && !(tokens[at]!.level === 0 && tokens[at]!.nesting >= 0 && tokens[at]!.map));
+  const html = (of: typeof tokens) => clean(parser.renderer.render(of, parser.options, env));
+  if (at <= 0) return { done: "", length: 0, open: html(tokens) };
+  let length = 0;
+  for (let line = tokens[at]!.map![0]; line > 0; line--) length = text.indexOf("\n", length) + 1;
+  return { done: html(tokens.slice(0, at)), length, open: html(tokens.slice(at)) };
 }

@@ -1,6 +1,6 @@
 // What all views share.
 import { computed, signal } from "@preact/signals";
-import { get, post, Failed, type Agent, type Approval, type Me, type Ready, type Session } from "./api";
+import { get, post, Failed, type Agent, type Approval, type Me, type Ready } from "./api";
 
 /** kill is the path that ends the server's process for good and starts it again, "" where that is not offered. */
 export const { kill = "" } = document.body.dataset;
@@ -9,8 +9,9 @@ export const { login = "" } = document.body.dataset;
 /** temporal is the URL of the Temporal UI, and workflows that of its page of a workflow up to the id. "" if there is none. */
 export const { temporal = "", workflows = "" } = document.body.dataset;
 export const agents = signal<Agent[] | null>(null);
-export const sessions = signal<Session[]>([]);
+/** approvals are what waits for people, and approvalsRead whether they were read once. */
 export const approvals = signal<Approval[]>([]);
+export const approvalsRead = signal(false);
 export const ready = signal<Ready | null>(null);
 /** me is the caller, null while that is not known, and "" if the server does not know them. */
 export const me = signal<Me | "" | null>(null);
@@ -35,12 +36,9 @@ async function quietly(load: () => Promise<void>) {
   } catch { /* the navigation shows it */ }
 }
 
-export const loadSessions = () => quietly(async () => {
-  sessions.value = (await get<{ sessions: Session[] }>("/v1/sessions?page_size=50")).sessions.filter((s) => !s.parent_turn_id);
-});
-
 export const loadApprovals = () => quietly(async () => {
   approvals.value = (await get<{ approvals: Approval[] }>("/v1/approvals?status=pending&page_size=100")).approvals;
+  approvalsRead.value = true;
 });
 
 export const loadInventory = () => quietly(async () => {
@@ -104,7 +102,6 @@ export function start() {
   every(10_000, loadReady);
   every(60_000, loadMe);
   every(30_000, loadInventory);
-  every(10_000, loadSessions);
   every(5_000, loadApprovals);
   renew();
 }

@@ -13,9 +13,10 @@ export class Stream {
   private source: EventSource;
   private frame = 0;
 
-  constructor(path: string) {
+  /** also gets all events, those of more types too, before the page is drawn with them. */
+  constructor(path: string, private also: (e: Event) => void = () => undefined, more: string[] = []) {
     this.source = new EventSource(path);
-    for (const type of Object.keys(handlers)) this.source.addEventListener(type, (e) => this.take(e));
+    for (const type of new Set([...Object.keys(handlers), ...more])) this.source.addEventListener(type, (e) => this.take(e));
     this.source.addEventListener("error-status", (e) => {
       this.problem.value = `${JSON.parse((e as MessageEvent).data).detail} Reconnecting…`;
     });
@@ -32,6 +33,7 @@ export class Stream {
     const event = parse((e as MessageEvent).data) as Event;
     this.session.value = event.session_id;
     apply(this.view, event);
+    this.also(event);
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.version.value++;

@@ -2,25 +2,29 @@
 import { useSignal } from "@preact/signals";
 import { part, post, type Approval, type Authorization, type Schema } from "../api";
 import { short } from "../format";
-import { indented } from "../json";
+import { indented, parse } from "../json";
 import { loadApprovals, logInAgain, login } from "../store";
+import { SchemaForm } from "../ui/form";
+import { Json } from "../ui/json";
+import { When } from "../ui/show";
+import { titles } from "./titles";
 
 export interface Waiting {
   id: string; turn: string; call: string; wait: string; tool: string; message: string; args: string; argsHash: string; definitionHash: string; rule: string;
   authorization: Authorization | null; schema: Schema | null; roles: string[]; quorum: number; verdict: string; by: string;
+  decisions?: Approval["decisions"]; expires?: string | null;
 }
 
 export const ofApproval = (a: Approval): Waiting => ({
   id: a.id, turn: a.turn_id, call: a.call_id, wait: a.kind, tool: a.tool, message: a.message, args: a.arguments_json ? indented(a.arguments_json) : "", argsHash: a.arguments_hash, definitionHash: a.definition_hash,
-  rule: a.rule, authorization: a.authorization, schema: a.schema, roles: a.approver_roles, quorum: a.quorum, verdict: "", by: "",
+  rule: a.rule, authorization: a.authorization, schema: a.schema, roles: a.approver_roles, quorum: a.quorum, verdict: a.status === "pending" ? "" : a.verdict || a.status,
+  by: a.status === "pending" ? "" : a.decisions.map((d) => d.subject).join(", "), decisions: a.decisions, expires: a.expire_time,
 });
 
-const titles: Record<string, string> = {
-  approval: "Approval needed", input: "Question", client_tool: "A client runs this tool", resolution: "Did this call happen?",
-  authorization: "Login needed",
-};
+/** lost is what a person reads of a call with an unknown outcome; what the model would read is for the model. */
+const lost = "The call was sent, and its outcome was lost. Look in the system that it changes, then say whether it was done: it is not sent again by itself.";
 
-export function AskCard({ ask }: { ask: Waiting }) {
+export function AskCard({ ask, onDone }: { ask: Waiting; onDone?: () => void }) {
   const problem = useSignal("");
   const busy = useSignal(false);
   const done = async (f: () => Promise<unknown>) => {
@@ -29,6 +33,7 @@ export function AskCard({ ask }: { ask: Waiting }) {
     try {
       await f();
       await loadApprovals();
+      onDone?.();
     } catch (e) {
       problem.value = (e as Error).message;
     }
@@ -38,18 +43,25 @@ export function AskCard({ ask }: { ask: Waiting }) {
   return (
     <section class={`card ask ${ask.verdict ? "over" : ""}`} aria-label={`${title}: ${ask.tool}`}>
       <h3>{title} <code>{ask.tool}</code></h3>
-      {ask.message && <p>{ask.message}</p>}
-      {ask.args && ask.wait !== "input" && <pre tabIndex={0}>{ask.args}</pre>}
+      {ask.wait === "resolution" ? <p>{lost}</p> : ask.message && <p class="message">{ask.message}</p>}
+      {ask.args && ask.wait !== "input" && <Arguments text={ask.args} tool={ask.tool} />}
       {ask.wait === "approval" && (
         <p class="dim">
           {ask.rule && <>rule <b>{ask.rule}</b> · </>}
           {ask.roles.length > 0 && <>roles {ask.roles.join(", ")} · </>}
           {ask.quorum > 1 && <>{ask.quorum} people · </>}
           <span title={ask.argsHash}>arguments {short(ask.argsHash)}</span> · <span title={ask.definitionHash}>tool {short(ask.definitionHash)}</span>
+          {ask.expires && !ask.verdict && <> · expires <When at={ask.expires} /></>}
+        </p>
+      )}
+      {!ask.verdict && ask.decisions && ask.decisions.length > 0 && (
+        <p class="decided" role="status">
+          {ask.decisions.filter((d) => d.approve).length} of {ask.quorum} approved:{" "}
+          {ask.decisions.map((d) => `${d.subject} ${d.approve ? "approved" : "denied"}${d.comment ? ` (${d.comment})` : ""}`).join(", ")}
         </p>
       )}
       {ask.verdict
-        ? <p class="verdict">{ask.verdict === "over" ? "No longer needed" : ask.verdict}{ask.by && ` by ${ask.by}`}</p>
+        ? <p class="verdict" role="status">{ask.verdict === "over" ? "No longer needed" : ask.verdict}{ask.by && ` by ${ask.by}`}</p>
         : ask.wait === "approval" ? <Decide ask={ask} busy={busy.value} done={done} />
         : ask.wait === "input" ? <Answer ask={ask} busy={busy.value} done={done} />
         : ask.wait === "client_tool" ? <Result ask={ask} busy={busy.value} done={done} />
@@ -58,6 +70,13 @@ export function AskCard({ ask }: { ask: Waiting }) {
       {problem.value && <p class="note bad" role="alert">{problem.value}</p>}
     </section>
   );
+}
+
+function Arguments({ text, tool }: { text: string; tool: string }) {
+  let value: unknown;
+  try { value = parse(text); } catch { return <pre tabIndex={0}>{text}</pre>; }
+  if (value && typeof value === "object" && !Object.keys(value).length) return <p class="dim">without arguments</p>;
+  return <Json value={value} label={`Arguments of ${tool}`} />;
 }
 
 type Doing = { ask: Waiting; busy: boolean; done: (f: () => Promise<unknown>) => void };
@@ -70,25 +89,19 @@ function Decide({ ask, busy, done }: Doing) {
   return (
     <div class="row">
       <input type="text" aria-label="Comment" placeholder="Comment (optional)" value={comment} onInput={(e) => { comment.value = e.currentTarget.value; }} />
-      <button type="button" disabled={busy} onClick={() => decide("approve")}>Approve</button>
-      <button type="button" class="quiet bad" disabled={busy} onClick={() => decide("deny")}>Deny</button>
+      <button type="button" data-key="a" disabled={busy} onClick={() => decide("approve")}>Approve</button>
+      <button type="button" data-key="d" class="quiet bad" disabled={busy} onClick={() => decide("deny")}>Deny</button>
     </div>
   );
 }
 
 /** Answer is a form of the fields of the question's schema. */
 function Answer({ ask, busy, done }: Doing) {
-  const values = useSignal<Record<string, unknown>>({});
-  const fields = Object.entries(ask.schema?.properties ?? {});
-  const send = (action: string) => done(async () => {
-    const body: Record<string, unknown> = { action };
-    if (action === "accept") body.content = values.value;
-    await post(`/v1/approvals/${part(ask.id)}:answer`, body);
-  });
-  const set = (name: string, v: unknown) => { values.value = { ...values.value, [name]: v }; };
+  const content = useSignal<unknown>({});
+  const send = (action: string) => done(() => post(`/v1/approvals/${part(ask.id)}:answer`, action === "accept" ? { action, content: content.value } : { action }));
   return (
     <form class="answer-form" onSubmit={(e) => { e.preventDefault(); send("accept"); }}>
-      {fields.map(([name, s]) => <Field key={name} name={name} schema={s} required={ask.schema?.required?.includes(name) ?? false} set={set} />)}
+      {ask.schema && <SchemaForm schema={ask.schema} value={content.value} onInput={(v) => { content.value = v; }} />}
       <div class="row">
         <button type="submit" disabled={busy}>Answer</button>
         <button type="button" class="quiet" disabled={busy} onClick={() => send("decline")}>Decline</button>
@@ -136,37 +149,9 @@ function Resolve({ ask, busy, done }: Doing) {
     <div class="row">
       <input type="text" aria-label="Result" placeholder="Result, if it was done" value={result}
         onInput={(e) => { result.value = e.currentTarget.value; }} />
-      <button type="button" disabled={busy} onClick={() => send("done")}>It was done</button>
-      <button type="button" class="quiet" disabled={busy} onClick={() => send("not_done")}>It was not</button>
+      <button type="button" data-key="a" disabled={busy} onClick={() => send("done")}>It was done</button>
+      <button type="button" data-key="d" class="quiet" disabled={busy} onClick={() => send("not_done")}>It was not</button>
       <button type="button" class="quiet" disabled={busy} onClick={() => send("give_up")}>Give up</button>
     </div>
   );
-}
-
-function Field({ name, schema, required, set }: {
-  name: string; schema: Schema; required: boolean; set: (name: string, v: unknown) => void;
-}) {
-  const label = schema.title || schema.description || name;
-  if (schema.enum) {
-    return (
-      <label>{label}
-        <select required={required} onChange={(e) => set(name, schema.enum![e.currentTarget.selectedIndex - 1])}>
-          <option value="">Choose…</option>
-          {schema.enum.map((v) => <option key={String(v)}>{String(v)}</option>)}
-        </select>
-      </label>
-    );
-  }
-  if (schema.type === "boolean") {
-    return <label class="check"><input type="checkbox" onChange={(e) => set(name, e.currentTarget.checked)} /> {label}</label>;
-  }
-  if (schema.type === "number" || schema.type === "integer") {
-    return (
-      <label>{label}
-        <input type="number" step={schema.type === "number" ? "any" : 1} required={required}
-          onInput={(e) => set(name, e.currentTarget.valueAsNumber)} />
-      </label>
-    );
-  }
-  return <label>{label}<input type="text" required={required} onInput={(e) => set(name, e.currentTarget.value)} /></label>;
 }

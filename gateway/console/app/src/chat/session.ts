@@ -1,0 +1,48 @@
+// What one can do with a conversation.
+import { part, patch, post, reach, remove, type Session } from "../api";
+import { go, path } from "../route";
+import { failed, toast } from "../ui/dialog";
+import { refreshList } from "./side";
+
+export const formats: [string, string][] = [["markdown", "Markdown"], ["json", "JSON"], ["pdf", "PDF"]];
+
+/** exportSession saves a conversation as a file. */
+export async function exportSession(id: string, format: string) {
+  if (!formats.some(([f]) => f === format)) throw new Error(`There is no format "${format}". There are: ${formats.map(([f]) => f).join(", ")}.`);
+  const r = await reach(`/v1/sessions/${part(id)}:export?format=${part(format)}`);
+  let blob = await r.blob();
+  if (format === "markdown" && r.headers.get("Content-Type")?.includes("json")) {
+    const { text, content } = JSON.parse(await blob.text()) as { text?: string; content?: string };
+    blob = new Blob([text ?? content ?? ""], { type: "text/markdown" });
+  }
+  const a = document.createElement("a");
+  a.href = URL.createObjectURL(blob);
+  a.download = `${id}.${format === "markdown" ? "md" : format}`;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 60_000);
+}
+
+/** change changes a conversation, and the list that shows it. */
+export async function change(id: string, what: Partial<Pick<Session, "title" | "pinned" | "archived">>, done = "") {
+  try {
+    await patch(`/v1/sessions/${part(id)}`, what);
+    if (done) toast("ok", done);
+    refreshList();
+  } catch (e) {
+    failed(e);
+  }
+}
+
+/** deleteSession deletes a conversation. It can be taken back for as long as the message is there. */
+export async function deleteSession(s: Session) {
+  try {
+    const { restore_until: until } = await remove<{ restore_until?: string }>(`/v1/sessions/${part(s.id)}`);
+    if (path.value === `/sessions/${s.id}`) go("/");
+    refreshList();
+    const ms = until ? Date.parse(until) - Date.now() : 0;
+    const undo = () => { post(`/v1/sessions/${part(s.id)}:restore`).then(() => { refreshList(); go(`/sessions/${s.id}`); }, failed); };
+    toast("ok", `Deleted “${s.title || s.agent_id}”.`, ms > 2000 ? { name: "Undo", run: undo, ms: Math.min(ms, 30_000) } : undefined);
+  } catch (e) {
+    failed(e);
+  }
+}

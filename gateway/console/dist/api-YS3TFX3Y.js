@@ -1,1 +1,0 @@
-import"./chunk-5F42GXP3.js";import{S as e,ma as i}from"./chunk-5C2YZDNV.js";function t(){return e(i,{title:"API",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

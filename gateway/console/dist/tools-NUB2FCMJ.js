@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f,g}from"./chunk-CVCCSC3V.js";import"./chunk-WBLWCETB.js";import"./chunk-5F42GXP3.js";import"./chunk-5C2YZDNV.js";export{g as CallTable,e as Effect,d as Rate,f as callFilters,a as default,c as toolState,b as useStats};
