@@ -12,7 +12,7 @@ export default function SessionsPage({ params }: PageProps) {
     { key: "agent_id", name: "Agent", kind: "choice", choices: agents.value?.map((a) => a.id) },
     { key: "status", name: "Status", kind: "choice", choices: ["running", "waiting", "completed", "failed", "cancelled"] },
     { key: "label", name: "Label", kind: "text" },
-    { key: "archived", name: "Archive", kind: "choice", choices: [["", "not archived"], ["true", "archived"]] },
+    { key: "archived", name: "Archive", kind: "choice", choices: [["", "archived or not"], ["false", "not archived"], ["true", "archived"]] },
     { key: "pinned", name: "Pins", kind: "choice", choices: [["", "pinned or not"], ["true", "pinned"]] },
   ];
   const rest = filtered(filters, params);

@@ -5,19 +5,17 @@ import { count } from "../format";
 import { parse } from "../json";
 import { number, type SourceRow } from "../model";
 import { go } from "../route";
+import { Changed } from "./tools";
 import { can, Dialog, failed, Field, Page, Problem, Status, Table, toast, usePages, When } from "../ui";
 
 export default function SourcesPage() {
   const { rows, more, problem, reload } = usePages<SourceRow>("/v1/sources?page_size=200", "sources");
   const adding = useSignal(false);
-  const drifted = (rows ?? []).filter((s) => s.drifted_count > 0);
   return (
     <Page title="Sources" crumbs={[["Tools", "/tools"]]} api="/v1/sources" wide
       actions={can("registry.sources.create") && <button type="button" onClick={() => { adding.value = true; }}>Add a source</button>}>
       {problem && <Problem of={problem} />}
-      {drifted.map((s) => (
-        <p key={s.id} class="note bad">{count(s.drifted_count, "tool")} of {s.name} changed and {s.drifted_count === 1 ? "is" : "are"} not called until you <a href={`/sources/${s.name}?tab=drift`}>compare and accept</a>.</p>
-      ))}
+      <Changed of={rows ?? []} />
       {(rows || !problem) && <Table<SourceRow> label="List of sources" rows={rows} id={(s) => s.id} href={(s) => `/sources/${s.name}`} more={more}
         empty="There is no source yet. Add an MCP server, an API by its OpenAPI document, a gRPC server or a GraphQL API."
         columns={[

@@ -1,7 +1,8 @@
 // Tools: what agents can call, the groups that policies name, and the calls that were made.
 import { useSignal } from "@preact/signals";
 import { patch, post, query, remove } from "../api";
-import { globbed, number, type Execution, type Group, type ToolRow, type ToolStats } from "../model";
+import { count } from "../format";
+import { globbed, number, type Execution, type Group, type SourceRow, type ToolRow, type ToolStats } from "../model";
 import { go, type PageProps } from "../route";
 import { can, Confirm, confirmed, failed, Field, filtered, Filters, Page, Problem, Status, Table, Tabs, toast, Took, useLoad, usePages, When, type Filter } from "../ui";
 
@@ -17,7 +18,7 @@ export default function ToolsPage({ params }: PageProps) {
 }
 
 function List({ params }: { params: URLSearchParams }) {
-  const sources = useLoad<{ sources: { name: string }[] }>("/v1/sources?page_size=200").data?.sources ?? [];
+  const sources = useLoad<{ sources: SourceRow[] }>("/v1/sources?page_size=200").data?.sources ?? [];
   const filters: Filter[] = [
     { key: "q", name: "Search", kind: "text" },
     { key: "source", name: "Source", kind: "choice", choices: sources.map((s) => s.name) },
@@ -33,6 +34,7 @@ function List({ params }: { params: URLSearchParams }) {
   const problem = q ? found.problem : listed.problem;
   return (
     <>
+      <Changed of={sources} />
       <Filters of={filters} />
       {problem && <Problem of={problem} />}
       {(rows || !problem) && <Table<ToolRow> label="List of tools" rows={rows} id={(t) => t.name} href={(t) => `/tools/${t.name}`} more={q ? null : listed.more}
@@ -49,6 +51,13 @@ function List({ params }: { params: URLSearchParams }) {
       <p class="dim">Figures are of the last 24 hours.</p>
     </>
   );
+}
+
+/** Changed names the sources whose tools wait until somebody accepts what has changed. */
+export function Changed({ of }: { of: SourceRow[] }) {
+  return <>{of.filter((s) => s.drifted_count > 0).map((s) => (
+    <p key={s.id} class="note bad">{count(s.drifted_count, "tool")} of {s.name} changed, and {s.drifted_count === 1 ? "is" : "are"} not called until you <a href={`/sources/${s.name}?tab=drift`}>compare and accept</a>.</p>
+  ))}</>;
 }
 
 /** useStats are the figures of tools that were called, by name. */

@@ -1,15 +1,15 @@
 // Turns: what agents do and have done, with search, filters and cancelling of several.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { post, query } from "../api";
+import { post } from "../api";
 import { count } from "../format";
 import { isOver, millis, number, tokens, type TurnRow } from "../model";
 import type { PageProps } from "../route";
-import { agents } from "../store";
+import { agents, approvals } from "../store";
 import { can, confirmed, filtered, Filters, Money, Page, Problem, Status, Table, toast, Took, usePages, When, type Column, type Filter } from "../ui";
 
 const statuses = ["queued", "running", "waiting", "completed", "failed", "cancelled"];
-const orders: [string, string][] = [["", "newest first"], ["cost", "most expensive first"], ["duration", "longest first"]];
+const orders: [string, string][] = [["", "newest first"], ["create_time", "oldest first"], ["cost desc", "most expensive first"], ["duration desc", "longest first"]];
 
 export default function TurnsPage({ params }: PageProps) {
   const filters: Filter[] = [
@@ -17,7 +17,7 @@ export default function TurnsPage({ params }: PageProps) {
     { key: "status", name: "Status", kind: "choice", choices: statuses },
     { key: "agent_id", name: "Agent", kind: "choice", choices: agents.value?.map((a) => a.id) },
     { key: "label", name: "Label", kind: "text" },
-    { key: "since", name: "Time", kind: "time" },
+    { key: "start_time", name: "Time", kind: "time" },
     { key: "order_by", name: "Order", kind: "choice", choices: orders },
   ];
   const rest = filtered(filters, params);
@@ -56,8 +56,9 @@ export default function TurnsPage({ params }: PageProps) {
   return (
     <Page title="Turns" api={path} wide actions={running.length > 0 && can("sessions.turns.cancel") && (
       <>
-        {picked.length < running.length && <button type="button" class="quiet" onClick={() => { chosen.value = new Set(running.map((t) => t.id)); }}>Select {count(running.length, "active turn")}</button>}
-        {picked.length > 0 && <button type="button" class="danger" onClick={() => cancel(picked, () => { chosen.value = new Set(); reload(); })}>Cancel {picked.length}</button>}
+        <button type="button" class="quiet bad" onClick={() => cancel(picked.length ? picked : running, () => { chosen.value = new Set(); reload(); })}>
+          Cancel {picked.length ? `${picked.length} selected` : count(running.length, "active turn")}
+        </button>
       </>
     )}>
       <Filters of={filters} />
@@ -72,10 +73,18 @@ export default function TurnsPage({ params }: PageProps) {
 /** Why says in a few words why a turn does not go on, or why it failed. */
 function Why({ turn: t }: { turn: TurnRow }) {
   if (t.status === "failed") return <div class="note">{t.error?.code}: {t.error?.message}</div>;
-  if (t.status === "waiting" || t.waiting_for?.length) return <div class="note"><a href={`/inbox${t.waiting_for?.[0] ? `/${t.waiting_for[0]}` : query({ turn_id: t.id })}`}>for a person</a></div>;
+  if (t.status === "waiting" || t.waiting_for?.length) return <Waits turn={t} />;
   if (t.pending) return <div class="note">{t.pending.detail}</div>;
   if (t.status === "completed" && t.stop_reason && t.stop_reason !== "end") return <div class="note">{t.stop_reason.replaceAll("_", " ")}</div>;
   return null;
+}
+
+/** Waits says for what, as far as it is in the caller's inbox. */
+function Waits({ turn: t }: { turn: TurnRow }) {
+  const a = approvals.value.find((x) => x.turn_id === t.id || t.waiting_for?.includes(x.id));
+  if (!a) return <div class="note">for somebody else</div>;
+  const what = a.kind === "approval" ? `approval of ${a.tool}` : a.kind === "input" ? "an answer" : a.kind.replaceAll("_", " ");
+  return <div class="note">for you: <a href={`/inbox/${a.id}`}>{what}</a>{a.approver_roles.length > 0 && ` (${a.approver_roles.join(" or ")})`}</div>;
 }
 
 function summary(rows: TurnRow[], more: boolean): string {

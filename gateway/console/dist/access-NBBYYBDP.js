@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-YKDQIAPP.js";import"./chunk-CFAG35EA.js";import"./chunk-WBLWCETB.js";import"./chunk-MWT6CLMO.js";import"./chunk-CNI7Z52T.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

@@ -1,1 +1,0 @@
-import"./chunk-MWT6CLMO.js";import{X as e,la as i}from"./chunk-CNI7Z52T.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"API",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

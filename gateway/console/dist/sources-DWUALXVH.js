@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-D32PAEQL.js";import"./chunk-WBLWCETB.js";import"./chunk-MWT6CLMO.js";import"./chunk-CNI7Z52T.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f,g}from"./chunk-QMNAMU4Z.js";import"./chunk-WBLWCETB.js";import"./chunk-MWT6CLMO.js";import"./chunk-CNI7Z52T.js";import"./chunk-WOT6VMZA.js";export{g as CallTable,e as Effect,d as Rate,f as callFilters,a as default,c as toolState,b as useStats};
