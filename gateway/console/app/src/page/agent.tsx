@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, get, post, remove, Failed } from "../api";
-import { count, duration } from "../format";
+import { count, duration, visible } from "../format";
 import { globbed, isOver, millis, tokens, type AgentRow, type ToolRow, type TurnRow } from "../model";
 import { go, type PageProps } from "../route";
 import { loadInventory, models } from "../store";
@@ -228,7 +228,7 @@ function Answer({ title, turn }: { title: string; turn: string }) {
       {!t ? <Loading /> : (
         <>
           <Facts of={[["Status", <Status of={t.status} />], ["Took", duration(millis(t.start_time, t.end_time) ?? 0)], ["Tokens", tokens(t.usage)], ["Cost", <Money micros={t.usage?.cost_micros} />], ["Tools", t.tools_used.join(", ")]]} />
-          <pre class="answer-text">{t.output || t.error?.message || ""}</pre>
+          <pre class="answer-text">{visible((t.output || t.error?.message || "").slice(0, 50_000))}</pre>
           <p><a href={`/turns/${turn}`}>How it came to that</a></p>
         </>
       )}
@@ -242,7 +242,7 @@ function Tools({ agent }: { agent: AgentRow }) {
   const rows = data && data.tools.filter((t) => globbed(t.name, agent.tools) || t.agent_id && globbed(t.agent_id, agent.agents));
   return (
     <Table<ToolRow> label="Its tools" rows={rows} id={(t) => t.name} href={(t) => `/tools/${t.name}`} empty="It is offered no tool."
-      columns={[{ name: "Tool", cell: (t) => <code>{t.name}</code> }, { name: "What it does", cell: (t) => <span class="clip">{t.title || t.description}</span> }, { name: "Effect", cell: (t) => t.effect }]} />
+      columns={[{ name: "Tool", cell: (t) => <code>{t.name}</code> }, { name: "What it does", cell: (t) => <span class="clip">{visible(t.title || t.description)}</span> }, { name: "Effect", cell: (t) => t.effect }]} />
   );
 }
 

@@ -57,7 +57,7 @@ function Documents({ bank, params, done }: { bank: string; params: URLSearchPara
       {(rows || !problem) && <Table<Document> label="Documents" rows={rows && (only ? rows.filter((d) => d.state === only) : rows)} id={(d) => d.id} href={(d) => `/knowledge/${bank}?document=${d.id}`} more={more}
         empty="There is no document yet. Drop files above."
         columns={[
-          { name: "Name", cell: (d) => d.name }, { name: "State", cell: (d) => <><Status of={d.state} />{d.problem && <div class="note">{d.problem}</div>}</> },
+          { name: "Name", cell: (d) => visible(d.name) }, { name: "State", cell: (d) => <><Status of={d.state} />{d.problem && <div class="note">{visible(d.problem)}</div>}</> },
           { name: "Type", cell: (d) => d.media_type, narrow: "hide" }, { name: "Size", cell: (d) => <span class="figure">{bytes(number(d.size))}</span> },
           { name: "Passages", cell: (d) => <span class="figure">{d.chunks}</span>, narrow: "hide" }, { name: "Labels", cell: (d) => d.labels.map((l) => <span key={l} class="tag">{l}</span>), narrow: "hide" },
           { name: "Stored", cell: (d) => <When at={d.update_time} /> },
@@ -135,7 +135,7 @@ export function Passages({ bank, params }: { bank: string; params: URLSearchPara
           <ol class="plain">
             {found.results.map((r) => (
               <li key={`${r.document_id} ${r.start}`} class="panel passage">
-                <p class="flow"><a href={`/knowledge/${r.bank_id}${query({ document: r.document_id, version: r.version, start: r.start, end: r.end })}`}>{r.document_name}</a>
+                <p class="flow"><a href={`/knowledge/${r.bank_id}${query({ document: r.document_id, version: r.version, start: r.start, end: r.end })}`}>{visible(r.document_name)}</a>
                   {r.heading.length > 0 && <span class="dim">{r.heading.join(" › ")}</span>}{r.page > 0 && <span class="dim">page {r.page}</span>}<span class="tag" title="The higher, the better it fits. Scores of different searches cannot be compared.">score {r.score.toFixed(2)}</span></p>
                 <pre>{visible(r.text)}</pre>
               </li>

@@ -1,7 +1,7 @@
 // Knowledge: banks of documents, search over them, and what agents remember of the user.
 import { useSignal } from "@preact/signals";
 import { patch, post, query, remove } from "../api";
-import { count } from "../format";
+import { count, visible } from "../format";
 import { number, type Bank, type Fact } from "../model";
 import { go, type PageProps } from "../route";
 import { can, Confirm, confirmed, failed, Field, filtered, Filters, Page, Problem, Status, Table, Tabs, toast, useLoad, usePages, When, type Filter } from "../ui";
@@ -81,7 +81,7 @@ function Memory({ params }: { params: URLSearchParams }) {
       {problem && <Problem of={problem} />}
       {(rows || !problem) && <Table<Fact> label="Facts" rows={rows} id={(f) => f.id} more={more} empty="Nothing is remembered."
         columns={[
-          { name: "Fact", cell: (f) => f.text }, { name: "State", cell: (f) => <Status of={f.state} /> },
+          { name: "Fact", cell: (f) => visible(f.text) }, { name: "State", cell: (f) => <Status of={f.state} /> },
           { name: "Whose word", cell: (f) => ({ user: "yours", model: "a model's", proposal: "a model's proposal" }[f.trust] ?? f.trust) },
           { name: "Agent", cell: (f) => f.agent_id || <span class="dim">all of yours</span>, narrow: "hide" },
           { name: "From", cell: (f) => (f.source?.turn_id ? <a href={`/turns/${f.source.turn_id}`}>turn</a> : <span class="dim">you</span>), narrow: "hide" },

@@ -1,4 +1,5 @@
 // Conversations, with those of sub-agents below the ones that started them.
+import { visible } from "../format";
 import { nested, type SessionRow } from "../model";
 import type { PageProps } from "../route";
 import { agents } from "../store";
@@ -26,7 +27,7 @@ export default function SessionsPage({ params }: PageProps) {
       {(rows || !problem) && <Table<Line> label="List of conversations" rows={lines} id={(l) => l.row.id} href={(l) => `/sessions/${l.row.id}`} more={more}
         empty={rest ? "No conversation fits these filters." : <>There is no conversation yet. <a href="/">Begin one</a>.</>}
         columns={[
-          { name: "Title", cell: ({ row, depth }) => <span class={`clip deep-${Math.min(depth, 6)}`}>{depth > 0 && <span class="unseen">sub-agent: </span>}{row.pinned && "★ "}{row.title || row.id}</span> },
+          { name: "Title", cell: ({ row, depth }) => <span class={`clip deep-${Math.min(depth, 6)}`}>{depth > 0 && <span class="unseen">sub-agent: </span>}{row.pinned && "★ "}{visible(row.title || row.id)}</span> },
           { name: "Agent", cell: ({ row }) => <a class="whole" href={`/agents/${row.agent_id}`}>{row.agent_id}</a> },
           { name: "Status", cell: ({ row }) => <Status of={row.status || (row.active_turn_id ? "running" : "done")} /> },
           { name: "User", cell: ({ row }) => <span class="whole">{row.subject}</span>, narrow: "hide" },

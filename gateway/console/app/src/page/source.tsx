@@ -1,7 +1,7 @@
 // A source: its health, what has changed there, the user's connection, its tools and its settings.
 import { useSignal } from "@preact/signals";
 import { call, patch, post, remove, type Failed } from "../api";
-import { short } from "../format";
+import { short, visible } from "../format";
 import type { Drifted, SourceRow, ToolRow } from "../model";
 import { go, type PageProps } from "../route";
 import { can, confirmed, Empty, Facts, failed, Json, JsonField, Loading, Page, Problem, Status, Table, Tabs, toast, useLoad, usePages, When } from "../ui";
@@ -34,8 +34,8 @@ export default function SourcePage({ id, params }: PageProps) {
         ["State", <Status of={sourceState(s)} />], ["Kind", s.kind], ["Where", s.url || s.command.join(" ")], ["Version", s.server_version], ["Protocol", s.protocol_version as string],
         ["Tools", s.tool_count], ["Calls", <Breaker of={s.breaker} />], ["Last sync", <When at={s.sync_time} />], ["Credential", s.auth?.kind.replaceAll("_", " ")],
       ]} />
-      {s.last_error && <p class="note bad" role="alert">{s.last_error}</p>}
-      {s.warnings.map((w) => <p key={w} class="note">{w}</p>)}
+      {s.last_error && <p class="note bad" role="alert">{visible(s.last_error)}</p>}
+      {s.warnings.map((w) => <p key={w} class="note">{visible(w)}</p>)}
       <Tabs at={tab} of={[["tools", "Tools"], ["drift", s.drifted_count ? `Changes (${s.drifted_count})` : "Changes"], ["connection", "Your connection"], ["calls", "Calls"], ["settings", "Settings"]]} />
       {tab === "tools" && <Tools source={s.name} />}
       {tab === "drift" && <Drift source={s} done={reload} />}
@@ -51,7 +51,7 @@ function Tools({ source }: { source: string }) {
   if (problem) return <Problem of={problem} />;
   return <Table<ToolRow> label="Tools of the source" rows={rows} id={(t) => t.name} href={(t) => `/tools/${t.name}`} more={more} empty="It has no tools."
     columns={[
-      { name: "Name", cell: (t) => <code>{t.name}</code> }, { name: "What it does", cell: (t) => <span class="clip">{t.title || t.description}</span>, narrow: "hide" },
+      { name: "Name", cell: (t) => <code>{t.name}</code> }, { name: "What it does", cell: (t) => <span class="clip">{visible(t.title || t.description)}</span>, narrow: "hide" },
       { name: "Effect", cell: (t) => <Effect of={t.effect} /> }, { name: "State", cell: (t) => <Status of={toolState(t)} /> },
     ]} />;
 }

@@ -1,7 +1,7 @@
 // Sources: where tools come from, whether they are reached, and what has changed there.
 import { useSignal } from "@preact/signals";
 import { post, type Failed } from "../api";
-import { count } from "../format";
+import { count, visible } from "../format";
 import { parse } from "../json";
 import { number, type SourceRow } from "../model";
 import { go } from "../route";
@@ -21,7 +21,7 @@ export default function SourcesPage() {
         columns={[
           { name: "Name", cell: (s) => <span class="whole">{s.name}</span> },
           { name: "Kind", cell: (s) => s.kind },
-          { name: "State", cell: (s) => <><Status of={sourceState(s)} />{s.last_error && <div class="note clip">{s.last_error}</div>}</> },
+          { name: "State", cell: (s) => <><Status of={sourceState(s)} />{s.last_error && <div class="note clip">{visible(s.last_error)}</div>}</> },
           { name: "Tools", cell: (s) => <a href={`/tools?source=${s.name}`} class="figure">{s.tool_count}</a> },
           { name: "Changed tools", cell: (s) => (s.drifted_count ? <a href={`/sources/${s.name}?tab=drift`}>{s.drifted_count} to accept</a> : <span class="dim">{s.pin ? "none" : "accepted at once"}</span>), narrow: "hide" },
           { name: "Calls", cell: (s) => <Breaker of={s.breaker} />, narrow: "hide" },

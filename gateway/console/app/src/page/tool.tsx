@@ -6,7 +6,7 @@ import { globbed, number, type AgentRow, type Group, type ToolRow } from "../mod
 import type { PageProps } from "../route";
 import { can, confirmed, Facts, Field, Id, Json, Loading, Page, Problem, SchemaForm, Status, Tabs, useLoad, When } from "../ui";
 import { Failed } from "../api";
-import { duration } from "../format";
+import { duration, visible } from "../format";
 import { Matrix, useSubjects } from "../view/access";
 import { CallTable, Effect, toolState, useStats } from "./tools";
 
@@ -20,7 +20,7 @@ export default function ToolPage({ id, params }: PageProps) {
   if (!tool) return <Page title={id} crumbs={crumbs}><Loading /></Page>;
   return (
     <Page title={id} crumbs={crumbs} api={path}>
-      <p>{tool.description || tool.title}</p>
+      <p>{visible(tool.description || tool.title)}</p>
       <Facts of={[
         ["State", <Status of={toolState(tool)} />], ["Effect", <Effect of={tool.effect} />],
         ["Calls in 24 hours", stats && <span class="figure">{number(stats.calls)}, {number(stats.errors)} failed</span>],
@@ -86,7 +86,7 @@ function Result({ of: r }: { of: Invoked }) {
   return (
     <>
       <Facts of={[["Outcome", <Status of={r.is_error ? "failed" : "done"} />], ["Took", duration(r.latency_ms)], ["Cache", r.cached && "from the cache"], ["Ledger", <Id of={r.execution_id} />]]} />
-      {text && <pre class="panel">{text}</pre>}
+      {text && <pre class="panel result-text" tabIndex={0} role="region" aria-label="Text of the result">{visible(text.slice(0, 50_000))}{text.length > 50_000 && ` … and ${text.length - 50_000} more characters`}</pre>}
       {structured != null && typeof structured === "object" && <Json value={structured} label="Result" />}
     </>
   );

@@ -1,7 +1,7 @@
 // Tools: what agents can call, the groups that policies name, and the calls that were made.
 import { useSignal } from "@preact/signals";
 import { patch, post, query, remove } from "../api";
-import { count } from "../format";
+import { count, visible } from "../format";
 import { globbed, number, type Execution, type Group, type SourceRow, type ToolRow, type ToolStats } from "../model";
 import { go, type PageProps } from "../route";
 import { can, Confirm, confirmed, failed, Field, filtered, Filters, Page, Problem, Status, Table, Tabs, toast, Took, useLoad, usePages, When, type Filter } from "../ui";
@@ -41,7 +41,7 @@ function List({ params }: { params: URLSearchParams }) {
         empty={q || rest !== "?page_size=1000" ? "No tool fits." : <>No source has tools yet. <a href="/sources">Add a source</a>.</>}
         columns={[
           { name: "Name", cell: (t) => <code>{t.name}</code> },
-          { name: "What it does", cell: (t) => <span class="clip">{t.title || t.description}</span>, narrow: "hide" },
+          { name: "What it does", cell: (t) => <span class="clip">{visible(t.title || t.description)}</span>, narrow: "hide" },
           { name: "Effect", cell: (t) => <Effect of={t.effect} /> },
           { name: "State", cell: (t) => <Status of={toolState(t)} /> },
           { name: "Calls", cell: (t) => <span class="figure">{number(stats.get(t.name)?.calls)}</span> },
@@ -199,7 +199,7 @@ function CallError({ of: x }: { of: Execution }) {
   return (
     <>
       {x.code && <code>{x.code}</code>} <button type="button" class="quiet small" aria-expanded={open.value} onClick={() => { open.value = !open.value; }}>details</button>
-      {open.value && <div class="note">{problem ? problem.message : data ? <><b>sent</b> {data.input || "–"}<br /><b>got</b> {data.output || "–"}</> : "Reading…"}</div>}
+      {open.value && <div class="note">{problem ? problem.message : data ? <><b>sent</b> {visible(data.input.slice(0, 4000)) || "–"}<br /><b>got</b> {visible(data.output.slice(0, 4000)) || "–"}</> : "Reading…"}</div>}
     </>
   );
 }

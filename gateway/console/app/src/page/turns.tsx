@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { post } from "../api";
-import { count } from "../format";
+import { count, visible } from "../format";
 import { isOver, millis, number, tokens, type TurnRow } from "../model";
 import type { PageProps } from "../route";
 import { agents, approvals } from "../store";
@@ -38,7 +38,7 @@ export default function TurnsPage({ params }: PageProps) {
     chosen.value = next;
   };
   const columns: Column<TurnRow>[] = [
-    { name: "Input", cell: (t) => <span class="clip">{t.input || <span class="dim">no text</span>}</span> },
+    { name: "Input", cell: (t) => <span class="clip">{visible(t.input) || <span class="dim">no text</span>}</span> },
     { name: "Status", cell: (t) => <><Status of={t.status} /><Why turn={t} /></> },
     { name: "Agent", cell: (t) => <a class="whole" href={`/agents/${t.agent_id}`}>{t.agent_id}</a> },
     { name: "User", cell: (t) => <span class="whole">{t.subject}</span>, narrow: "hide" },
@@ -72,7 +72,7 @@ export default function TurnsPage({ params }: PageProps) {
 
 /** Why says in a few words why a turn does not go on, or why it failed. */
 function Why({ turn: t }: { turn: TurnRow }) {
-  if (t.status === "failed") return <div class="note">{t.error?.code}: {t.error?.message}</div>;
+  if (t.status === "failed") return <div class="note">{t.error?.code}: {visible(t.error?.message ?? "")}</div>;
   if (t.status === "waiting" || t.waiting_for?.length) return <Waits turn={t} />;
   if (t.pending) return <div class="note">{t.pending.detail}</div>;
   if (t.status === "completed" && t.stop_reason && t.stop_reason !== "end") return <div class="note">{t.stop_reason.replaceAll("_", " ")}</div>;

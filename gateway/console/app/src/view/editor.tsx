@@ -57,7 +57,7 @@ export function Editor({ label, text }: { label: string; text: Signal<string> })
           }} />
         <div class="margin" ref={margin} aria-hidden="true">{lines.map((l, i) => <div key={i}><span class="ghost">{l}</span>{at(i + 1) && <span class="margin-note">← {at(i + 1)}</span>}</div>)}</div>
       </div>
-      {errors.value.length > 0 && <ul class="plain note bad" role="alert">{errors.value.map((e, i) => <li key={i}>{e.line > 0 && <button type="button" class="quiet small" onClick={() => jump(e.line)}>line {e.line}</button>} {e.text}</li>)}</ul>}
+      {errors.value.length > 0 && <div class="note bad" role="alert"><ul class="plain">{errors.value.map((e, i) => <li key={i}>{e.line > 0 && <button type="button" class="quiet small" onClick={() => jump(e.line)}>line {e.line}</button>} {e.text}</li>)}</ul></div>}
       {said.value.length > 0 && <p class="dim" role="status">{said.value.join("; ")}</p>}
     </div>
   );

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-4XOYNW4Z.js";import"./chunk-BEMJO6I5.js";import"./chunk-WBLWCETB.js";import"./chunk-MUAITRGI.js";import"./chunk-KUY2VNJW.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

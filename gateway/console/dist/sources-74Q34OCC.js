@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-OI6FBXNC.js";import"./chunk-3DUCCIVO.js";import"./chunk-WBLWCETB.js";import"./chunk-MUAITRGI.js";import"./chunk-KUY2VNJW.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};
