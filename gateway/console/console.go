@@ -22,8 +22,8 @@ const assets = "/assets/"
 //go:embed index.html dist
 var files embed.FS
 
-// Pages lists the paths of the pages, in which {id} stands for a segment. All are the same document, which finds its page by the path: routes in
-// app/src/route.ts are the same.
+// Pages lists the paths of the pages, in which {id} stands for a segment. All are the same document, which finds its page by the path. The
+// routes in app/src/route.ts are the same.
 func Pages() []string {
 	return []string{
 		"/", "/sessions", "/sessions/{id}", "/shared/{id}", "/inbox", "/inbox/{id}", "/turns", "/turns/{id}", "/agents", "/agents/{id}", "/tools",

@@ -58,7 +58,9 @@ func TestAssets(t *testing.T) {
 			t.Errorf("%s again: %d with %d bytes", path, again.Code, again.Body.Len())
 		}
 	}
-	for _, path := range []string{"/assets/", "/assets/none.js", "/assets/../index.html", "/assets/../dist/app.js", "/app.js", "/assets/app", "/assets//app.js"} {
+	for _, path := range []string{
+		"/assets/", "/assets/none.js", "/assets/../index.html", "/assets/../dist/app.js", "/app.js", "/assets/app", "/assets//app.js",
+	} {
 		if IsAsset(path) {
 			t.Errorf("%s is an asset", path)
 		}

@@ -64,6 +64,31 @@ func TestConsole(t *testing.T) {
 	}
 }
 
+// pages are the paths that frame.mjs opens besides those whose content it makes.
+const pages = "/turns /sessions /agents /agents/worker /tools /tools/calculator__evaluate /sources /knowledge /access /usage /system"
+
+// TestFrame: what all pages share, the chat and the inbox, on one mesh.
+func TestFrame(t *testing.T) {
+	t.Parallel()
+	testnpm.Browser(t)
+	up := harness.Up(t, t.TempDir(), nil)
+	faulty := filepath.Join(filepath.Dir(harness.Bin(t, "windlass")), "examples", "faulty")
+	up.Client.Must("POST", "/v1/sources", harness.JSON{"name": "shaky", "kind": "mcp", "command": []string{faulty}})
+	agents(up.Client)
+	up.Client.Must("POST", "/v1/agents", harness.JSON{"id": "overseer", "agents": []string{"careful"}, "model": "builtin/scripted"})
+	up.Client.Must("POST", "/v1/agents", harness.JSON{
+		"id": "two", "tools": []string{"*"}, "model": "builtin/scripted",
+		"approvals": []harness.JSON{{"name": "both", "tools": []string{"mesh__uuid"}, "quorum": 2, "allow_requester": true}},
+	})
+	for _, name := range []string{"conversation.mjs", "inbox.mjs", "frame.mjs"} {
+		cmd := harness.Page(t, "testdata/"+name, up)
+		cmd.Env = append(cmd.Env, "PAGES="+pages)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
 // TestS12AnswersCarryNothingAway: images, links and addresses in an answer of a model reach the attacker's server neither by themselves nor
 // by a click, and the page's policy stops what a page could try besides.
 func TestS12AnswersCarryNothingAway(t *testing.T) {

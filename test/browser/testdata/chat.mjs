@@ -8,11 +8,11 @@ await browse(async (page, context) => {
   const outside = [];
   page.on("request", (r) => { if (!r.url().startsWith(process.env.WINDLASS_URL)) outside.push(r.url()); });
   await page.goto(process.env.WINDLASS_URL);
-  await page.getByText("Try an agent.").waitFor();
+  await page.getByRole("heading", { name: "Start a conversation" }).waitFor();
   await accessible(page, "start");
 
-  await page.getByLabel("Agent").selectOption("careful");
-  await tabTo(page, page.getByLabel("Message", { exact: true }));
+  await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption("careful");
+  await page.keyboard.press("/");
   await page.keyboard.type("call:mesh__uuid {} then say:" + JSON.stringify(hostile));
   await page.keyboard.press("Enter");
 
@@ -52,7 +52,7 @@ await browse(async (page, context) => {
   await other.locator(".markdown").getByText("again", { exact: true }).waitFor();
 
   await page.goto(process.env.WINDLASS_URL);
-  await page.getByLabel("Agent").selectOption("guarded");
+  await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption("guarded");
   await page.getByLabel("Message", { exact: true }).fill("say:falcon");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("Shield falcon redacted the message (pattern).").waitFor();

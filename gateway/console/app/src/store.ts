@@ -1,5 +1,6 @@
 // What all views share.
 import { computed, signal } from "@preact/signals";
+import { parse } from "./json";
 import { get, post, Failed, type Agent, type Approval, type Me, type Ready } from "./api";
 
 /** kill is the path that ends the server's process for good and starts it again, "" where that is not offered. */
@@ -41,6 +42,32 @@ export const loadApprovals = () => quietly(async () => {
   approvalsRead.value = true;
 });
 
+let watch: EventSource | null = null;
+let again = 0; // when to try the stream after it was refused
+
+/** watchApprovals follows what waits while the page is in view: browsers have few connections for a server. Without the stream it is polled. */
+function watchApprovals() {
+  if (document.hidden) {
+    watch?.close();
+    watch = null;
+  } else if (!watch && Date.now() > again) {
+    const own = watch = new EventSource("/v1/approvals:watch");
+    const take = (e: Event) => {
+      const data = parse((e as MessageEvent).data) as Approval & { approval?: Approval };
+      const a = data.approval ?? data;
+      const others = approvals.value.filter((x) => x.id !== a.id);
+      approvals.value = a.status === "pending" ? [...others, a] : others;
+    };
+    for (const type of ["approval.opened", "approval.changed", "approval.closed"]) own.addEventListener(type, take);
+    own.addEventListener("open", () => { void loadApprovals(); });
+    own.addEventListener("error", () => {
+      if (own.readyState !== EventSource.CLOSED || watch !== own) return;
+      watch = null;
+      again = Date.now() + 60_000;
+    });
+  }
+}
+
 export const loadInventory = () => quietly(async () => {
   agents.value = (await get<{ agents: Agent[] }>("/v1/agents?page_size=200")).agents;
   models.value = (await get<{ models: Model[] }>("/v1/models?page_size=200")).models;
@@ -60,20 +87,20 @@ export function logIn() {
   location.assign(`${login}?return_to=${encodeURIComponent(location.pathname + location.search)}`);
 }
 
-const again = "log-in-again";
+const renewing = "log-in-again";
 
 /** logInAgain is logIn for turns that wait for it: they get the new login when this page is back. */
 export function logInAgain() {
-  sessionStorage.setItem(again, "1");
+  sessionStorage.setItem(renewing, "1");
   logIn();
 }
 
 /** renew gives the turns that wait for a login the one that this page has come back with. */
 const renew = () => quietly(async () => {
-  if (!sessionStorage.getItem(again)) return;
+  if (!sessionStorage.getItem(renewing)) return;
   await loadMe();
   if (!me.value || !me.value.subject.includes(":")) return;
-  sessionStorage.removeItem(again);
+  sessionStorage.removeItem(renewing);
   await post("/v1/grants:renew");
   await loadApprovals();
 });
@@ -102,6 +129,7 @@ export function start() {
   every(10_000, loadReady);
   every(60_000, loadMe);
   every(30_000, loadInventory);
-  every(5_000, loadApprovals);
+  every(5_000, () => { watchApprovals(); if (watch?.readyState !== EventSource.OPEN) void loadApprovals(); });
+  document.addEventListener("visibilitychange", watchApprovals);
   renew();
 }

@@ -7,6 +7,7 @@ import { parse } from "../json";
 import { go } from "../route";
 import { agents, can, kill, models } from "../store";
 import { failed, toast } from "../ui/dialog";
+import { Menu } from "../ui/page";
 import { openHelp } from "../ui/help";
 import { chosenAgent, chooseAgent } from "./agents";
 import { message, offered, parsed } from "./command";
@@ -59,6 +60,12 @@ export function Composer({ session, active, last }: Props) {
     addEventListener("compose", take);
     return () => removeEventListener("compose", take);
   });
+  useEffect(() => {
+    if (ready?.session !== session) return;
+    const { what } = ready;
+    ready = null;
+    compose(what);
+  }, []);
 
   let keys = 0;
   const attach = (list: Iterable<File>) => {
@@ -191,6 +198,15 @@ export interface Asked { text?: string; files?: File[]; send?: boolean }
 /** compose gives text or files to the composer of the page. */
 export const compose = (what: Asked) => { dispatchEvent(new CustomEvent<Asked>("compose", { detail: what })); };
 
+/** ready is what the composer of a conversation takes when it opens. */
+let ready: { session: string; what: Asked } | null = null;
+
+/** composeIn opens a conversation, "" for a new one, and gives text to its composer. */
+export function composeIn(session: string, what: Asked) {
+  ready = { session, what };
+  go(session ? `/sessions/${session}` : "/");
+}
+
 /** upload stores a file, and returns how messages name it. */
 async function upload(f: File): Promise<FileRef> {
   const form = new FormData();
@@ -208,12 +224,11 @@ export async function rerun(turn: string, more: Record<string, unknown> = {}) {
   refreshList();
 }
 
-/** fork opens a copy of a conversation up to an event; 0 stands for all that has ended. */
-export async function fork(session: string, seq = 0) {
+/** fork makes a copy of a conversation up to an event, 0 for all that has ended, and opens it. */
+export async function fork(session: string, seq = 0, what: Asked = {}) {
   const s = await post<Session>(`/v1/sessions/${part(session)}:fork`, seq ? { seq } : {});
-  go(`/sessions/${s.id}`);
+  composeIn(s.id, what);
   refreshList();
-  return s;
 }
 
 async function run(name: string, rest: string, { session, last }: { session: string; last: string }) {
@@ -234,7 +249,7 @@ async function run(name: string, rest: string, { session, last }: { session: str
       return exportSession(session, rest || "markdown");
     case "fork":
       needs();
-      return void await fork(session);
+      return fork(session);
     case "help": return openHelp();
     default: throw new Error(`There is no command /${name}. Write // to send a message that begins with a slash.`);
   }
@@ -251,9 +266,19 @@ function Kill() {
   return <button type="button" class="quiet small" onClick={act} title="Ends the process as kill -9 does, and starts it again">Kill the worker</button>;
 }
 
-/** retry offers what one can do with a turn that has ended. */
-export function Retry({ turn }: { turn: { id: string; status: string } }) {
+/** Retry offers to run a turn that has ended again, also with another model. */
+export function Retry({ turn }: { turn: { id: string; status: string; model: string } }) {
   const again = (more: Record<string, unknown>) => { rerun(turn.id, more).catch(failed); };
-  if (turn.status === "failed") return <button type="button" class="quiet small" onClick={() => again({ from_step: "failed" })}>Retry from the failed step</button>;
-  return <button type="button" class="quiet small" onClick={() => again({ tools: "live" })}>Retry</button>;
+  const others = models.value.filter((m) => m.name !== turn.model);
+  return (
+    <>
+      {turn.status === "failed" ? <button type="button" class="quiet small" onClick={() => again({ from_step: "failed" })}>Retry from the failed step</button>
+        : <button type="button" class="quiet small" onClick={() => again({ tools: "live" })}>Retry</button>}
+      {others.length > 0 && (
+        <Menu name="Retry with" label="Retry with another model">
+          {others.slice(0, 12).map((m) => <button key={m.name} type="button" onClick={() => again({ model: m.name, missing: "live_read" })}>{m.name}</button>)}
+        </Menu>
+      )}
+    </>
+  );
 }

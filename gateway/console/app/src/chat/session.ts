@@ -1,5 +1,5 @@
 // What one can do with a conversation.
-import { part, patch, post, reach, remove, type Session } from "../api";
+import { get, part, patch, post, reach, remove, type Session } from "../api";
 import { go, path } from "../route";
 import { failed, toast } from "../ui/dialog";
 import { refreshList } from "./side";
@@ -36,6 +36,10 @@ export async function change(id: string, what: Partial<Pick<Session, "title" | "
 /** deleteSession deletes a conversation. It can be taken back for as long as the message is there. */
 export async function deleteSession(s: Session) {
   try {
+    if (s.active_turn_id) { // it can be deleted once its turn has ended
+      await post(`/v1/turns/${part(s.active_turn_id)}:cancel`);
+      await get(`/v1/turns/${part(s.active_turn_id)}?wait=30s`);
+    }
     const { restore_until: until } = await remove<{ restore_until?: string }>(`/v1/sessions/${part(s.id)}`);
     if (path.value === `/sessions/${s.id}`) go("/");
     refreshList();

@@ -9,10 +9,10 @@ import { When } from "../ui/show";
 
 export interface Share {
   id: string; url?: string; access: string; audience: string; subjects?: string[]; live?: boolean; redact_tool_results?: boolean;
-  create_time?: string; expire_time?: string | null; revoke_time?: string | null;
+  create_time?: string; expire_time?: string | null;
 }
 
-const lasts: [string, string][] = [["86400", "a day"], ["604800", "a week"], ["2592000", "30 days"], ["0", "until it is revoked"]];
+const lasts: [string, string][] = [["86400", "a day"], ["604800", "a week"], ["2592000", "30 days"], ["31536000", "a year"]];
 
 export function ShareDialog({ session, onClose }: { session: Session; onClose: () => void }) {
   const shares = useLoad<{ shares: Share[] }>(`/v1/sessions/${part(session.id)}/shares`);
@@ -30,7 +30,7 @@ export function ShareDialog({ session, onClose }: { session: Session; onClose: (
       const share = await post<Share>(`/v1/sessions/${part(session.id)}/shares`, {
         access: access.value, audience: audience.value, live: live.value, redact_tool_results: redact.value,
         ...(audience.value === "named" && { subjects: subjects.value.split(/[\s,]+/).filter(Boolean) }),
-        ...(lasting.value !== "0" && { ttl_seconds: Number(lasting.value) }),
+        ttl_seconds: Number(lasting.value),
       });
       made.value = new URL(share.url ?? "", location.origin).href;
       shares.reload();
@@ -80,7 +80,7 @@ export function ShareDialog({ session, onClose }: { session: Session; onClose: (
             {shares.data!.shares.map((s) => (
               <li key={s.id} class="flow">
                 <span class="grow">{s.audience === "named" ? (s.subjects ?? []).join(", ") : s.audience}, {s.access}{s.live ? ", live" : ""} <span class="dim">made <When at={s.create_time} />{s.expire_time && <>, ends <When at={s.expire_time} /></>}</span></span>
-                {s.revoke_time ? <span class="dim">revoked</span> : <button type="button" class="quiet small bad" onClick={() => void revoke(s.id)}>Revoke</button>}
+                <button type="button" class="quiet small bad" onClick={() => void revoke(s.id)}>Revoke</button>
               </li>
             ))}
           </ul>

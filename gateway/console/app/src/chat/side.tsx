@@ -119,7 +119,7 @@ export function SessionMenu({ session: s, label }: { session: Session; label?: s
   const title = useSignal(s.title);
   const close = () => { dialog.value = ""; };
   const drop = async () => {
-    if (s.active_turn_id && !await confirmed("Delete this conversation?", "A turn of it runs now. It is cancelled.", "Delete", true)) return;
+    if (s.active_turn_id && !await confirmed("Delete this conversation?", "A turn of it runs now. It is cancelled.", "Cancel and delete", true)) return;
     await deleteSession(s);
   };
   return (

@@ -2,7 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { get, part, type Session, type Turn } from "../api";
-import { Composer, compose, fork, Retry } from "../chat/composer";
+import { chooseAgent } from "../chat/agents";
+import { Composer, compose, composeIn, fork, Retry } from "../chat/composer";
 import { Home } from "../chat/home";
 import { markSeen, seen } from "../chat/kept";
 import { nothingSaid, record, types } from "../chat/said";
@@ -10,7 +11,6 @@ import { SessionMenu, Side } from "../chat/side";
 import { loadMarkdown, Prose } from "../chat/text";
 import { plain, type TurnView } from "../fold";
 import type { PageProps } from "../route";
-import { go } from "../route";
 import { Stream } from "../stream";
 import { ApiMenu, Dialog, failed, Id, Problem, useLoad, useTitle } from "../ui";
 import { TurnItems } from "../view/items";
@@ -140,11 +140,13 @@ function MessageActions({ session, turn, at, latest }: { session: Session; turn:
   const editing = useSignal(false);
   const text = useSignal(turn.input);
   const resend = async () => {
-    const to = at > 1 ? (await fork(session.id, at - 1)).id : "";
-    if (!to) go("/");
     editing.value = false;
-    // The composer of the branch is there once its page is.
-    setTimeout(() => compose({ text: text.value, send: true }), 150);
+    const what = { text: text.value, send: true };
+    if (at > 1) await fork(session.id, at - 1, what);
+    else {
+      chooseAgent(session.agent_id);
+      composeIn("", what);
+    }
   };
   return (
     <div class="message-actions">

@@ -41,14 +41,21 @@ function ofId(text: string): Found[] {
   return kind ? [{ kind: kind[0], name: text, about: `open this ${kind[0]}`, href: kind[1] + part(text) }] : [];
 }
 
+/** titled finds conversations, by the titles of recent ones, else by their text. */
+async function titled(q: string, signal: AbortSignal): Promise<Found[]> {
+  type List = { sessions: { id: string; title: string; agent_id: string }[] };
+  const read = (of: Record<string, string | number>) => get<List>(`/v1/sessions${query(of)}`, signal).then((a) => a.sessions, () => []);
+  const recent = (await read({ page_size: 50 })).filter((s) => s.title.toLowerCase().includes(q));
+  const all = recent.length ? recent : await read({ page_size: 6, q });
+  return all.slice(0, 6).map((s) => ({ kind: "conversation", name: s.title || s.id, about: s.agent_id, href: `/sessions/${s.id}` }));
+}
+
 /** searched asks the server; what it does not answer is left out. */
 async function searched(q: string, signal: AbortSignal): Promise<Found[]> {
-  const ask = <T,>(path: string, take: (answer: T) => Found[]) => get<T>(path, signal).then(take, () => []);
+  const ask = <T,>(path: string, take: (answer: T) => Found[]) => get<T>(path, signal).then(take).catch(() => []);
   const all = await Promise.all([
-    ask<{ sessions: { id: string; title: string; agent_id: string }[] }>(`/v1/sessions${query({ page_size: 30 })}`, (a) => a.sessions
-      .filter((s) => (s.title + s.id).toLowerCase().includes(q)).slice(0, 6)
-      .map((s) => ({ kind: "conversation", name: s.title || s.id, about: s.agent_id, href: `/sessions/${s.id}` }))),
-    ask<{ tools: { name: string; description: string }[] }>(`/v1/tools:search${query({ query: q, limit: 6 })}`, (a) => a.tools.map((t) => ({
+    titled(q, signal),
+    ask<{ tools: { tool: { name: string; description: string } }[] }>(`/v1/tools:search${query({ query: q, limit: 6 })}`, (a) => a.tools.map(({ tool: t }) => ({
       kind: "tool", name: t.name, about: t.description.slice(0, 80), href: `/tools/${part(t.name)}` }))),
     ask<{ banks: { id: string; description?: string }[] }>(`/v1/banks${query({ page_size: 50 })}`, (a) => a.banks.filter((b) => b.id.includes(q)).map((b) => ({
       kind: "bank", name: b.id, about: b.description ?? "", href: `/knowledge/${part(b.id)}` }))),

@@ -41,7 +41,7 @@ export function AskCard({ ask, onDone }: { ask: Waiting; onDone?: () => void }) 
   };
   const title = titles[ask.wait] ?? ask.wait;
   return (
-    <section class={`card ask ${ask.verdict ? "over" : ""}`} aria-label={`${title}: ${ask.tool}`}>
+    <section class={`card ask ${ask.verdict ? "over" : ""}`} aria-label={`${title}: ${ask.tool} (${ask.id.slice(-6)})`}>
       <h3>{title} <code>{ask.tool}</code></h3>
       {ask.wait === "resolution" ? <p>{lost}</p> : ask.message && <p class="message">{ask.message}</p>}
       {ask.args && ask.wait !== "input" && <Arguments text={ask.args} tool={ask.tool} />}

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-O3P7KE6W.js";import"./chunk-P7XFU5LQ.js";import"./chunk-WBLWCETB.js";import"./chunk-ZLI5BU4M.js";import"./chunk-W5CSMVFP.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

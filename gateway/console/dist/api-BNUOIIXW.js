@@ -1,1 +1,0 @@
-import"./chunk-ZLI5BU4M.js";import{X as e,la as i}from"./chunk-W5CSMVFP.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"API",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

@@ -1,1 +1,0 @@
-import{c as a,d as b}from"./chunk-SRP3N5VX.js";import"./chunk-WBLWCETB.js";import"./chunk-ZLI5BU4M.js";import"./chunk-W5CSMVFP.js";import"./chunk-WOT6VMZA.js";export{a as default,b as modes};

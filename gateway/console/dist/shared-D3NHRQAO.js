@@ -1,1 +1,0 @@
-import"./chunk-ZLI5BU4M.js";import{X as e,la as o}from"./chunk-W5CSMVFP.js";import"./chunk-WOT6VMZA.js";function t({id:r}){return e(o,{title:"Shared conversation",children:e("p",{class:"dim",children:r})})}export{t as default};

@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-QZHBJSM7.js";import"./chunk-4IYIGOKN.js";import"./chunk-WBLWCETB.js";import"./chunk-ZLI5BU4M.js";import"./chunk-W5CSMVFP.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};
