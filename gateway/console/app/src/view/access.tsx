@@ -96,7 +96,8 @@ export function Explanation({ subject, tool, permission, draft }: { subject: str
       <Facts of={[["Decided by", <RuleOf rule={data.rule} />], ["Approval rule", data.approval_rule], ["Revision of the policies", data.policy_revision]]} />
       {data.explained.map((p) => (
         <details key={p.name} open={p.matches && p.covers}>
-          <summary><a href={`/access?policy=${encodeURIComponent(p.name)}`}>{p.name}</a> ({p.effect}): {p.message}</summary>
+          <summary>{p.name} ({p.effect}): {p.message}</summary>
+          <p><a href={`/access?policy=${encodeURIComponent(p.name)}`}>Open the policy</a></p>
           <ul>{p.matchers.map((m, i) => <li key={i}><b>{m.matches ? "yes" : "no"}</b> <code>{m.path} {m.operator.replaceAll("_", " ")} {m.values.join(", ")}</code> <span class="dim">{m.message}</span></li>)}</ul>
         </details>
       ))}

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-5M7XNUIT.js";import"./chunk-JPTW2AN5.js";import"./chunk-WBLWCETB.js";import"./chunk-V6QXHACX.js";import"./chunk-YOEAWGEL.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

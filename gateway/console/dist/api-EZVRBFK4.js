@@ -1,1 +1,0 @@
-import"./chunk-V6QXHACX.js";import{X as e,la as i}from"./chunk-YOEAWGEL.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"API",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-BZYVUHKJ.js";import"./chunk-INLOPTKE.js";import"./chunk-WBLWCETB.js";import"./chunk-V6QXHACX.js";import"./chunk-YOEAWGEL.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f,g,h}from"./chunk-INLOPTKE.js";import"./chunk-WBLWCETB.js";import"./chunk-V6QXHACX.js";import"./chunk-YOEAWGEL.js";import"./chunk-WOT6VMZA.js";export{h as CallTable,b as Changed,f as Effect,e as Rate,g as callFilters,a as default,d as toolState,c as useStats};
