@@ -220,6 +220,11 @@ await browse(async (page, context) => {
   await page.goto(`${base}/tools?source=calculator`);
   await rowOf(page, "List of tools", "calculator__convert");
 
+  // What strangers write is text, and what cannot be seen is.
+  await api("POST", "/v1/agents", { id: "stranger", description: '<img src=x onerror="alert(1)"> [link](javascript:alert(1)) \u202egnp.exe' });
+  await page.goto(`${base}/agents`);
+  must((await rowOf(page, "List of agents", "stranger")).includes('<img src=x onerror="alert(1)"> [link](javascript:alert(1)) ⟨U+202E⟩gnp.exe'), "markup is not text");
+
   // Many rows: only those in view are in the document.
   await page.goto(`${base}/ui?rows=10000`);
   const box = page.locator(".rows-box.virtual").first();

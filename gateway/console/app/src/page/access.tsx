@@ -41,7 +41,7 @@ function Who({ params }: { params: URLSearchParams }) {
   return (
     <>
       <Filters of={[{ key: "q", name: "Tool", kind: "text" }]} />
-      <form class="flow" onSubmit={(e) => { e.preventDefault(); if (typed.value.trim()) setParams({ users: [...added, typed.value.trim()].join(" ") }); typed.value = ""; }}>
+      <form class="flow spaced" onSubmit={(e) => { e.preventDefault(); if (typed.value.trim()) setParams({ users: [...added, typed.value.trim()].join(" ") }); typed.value = ""; }}>
         <input aria-label="Another user" placeholder="Another user" value={typed.value} onInput={(e) => { typed.value = e.currentTarget.value; }} />
         <button type="submit" class="quiet">Add user</button>
         <span class="dim">Users about whom something was decided lately, with the roles and claims of that decision.</span>

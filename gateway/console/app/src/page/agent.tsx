@@ -30,7 +30,7 @@ export default function AgentPage({ id, params }: PageProps) {
         {can("sessions.agents.delete") && <button type="button" class="quiet bad" onClick={drop}>Delete</button>}
       </>
     }>
-      {a.description && <p>{a.description}</p>}
+      {a.description && <p>{visible(a.description)}</p>}
       <Facts of={[
         ["Model", <code>{a.model || "default"}</code>], ["Revision", a.revision], ["Changed", <When at={a.update_time} />],
         ["Its turns", <><a href={`/turns?agent_id=${id}`}>all</a>, <a href={`/turns?agent_id=${id}&status=failed`}>failed</a></>],

@@ -1,6 +1,7 @@
 // Agents: what they run on, how they do, and making one from a template.
 import { useSignal } from "@preact/signals";
 import type { Failed } from "../api";
+import { visible } from "../format";
 import { number, type AgentRow, type UsageRow } from "../model";
 import { go, setParams, type PageProps } from "../route";
 import { loadInventory } from "../store";
@@ -23,8 +24,8 @@ export default function AgentsPage({ params }: PageProps) {
       {(rows || !problem) && <Table<AgentRow> label="List of agents" rows={sorted} id={(a) => a.id} href={(a) => `/agents/${a.id}`} more={more} empty="There is no agent yet. Make one from a template."
         columns={[
           { name: "Agent", cell: (a) => <span class="whole">{a.display_name || a.id}</span> },
-          { name: "What it does", cell: (a) => <span class="clip">{a.description}</span>, narrow: "hide" },
-          { name: "Model", cell: (a) => <code>{a.model || "default"}</code> },
+          { name: "What it does", cell: (a) => <span class="clip">{visible(a.description)}</span>, narrow: "hide" },
+          { name: "Model", cell: (a) => <code class="whole">{a.model || "default"}</code> },
           { name: "Tools", cell: (a) => <span class="clip">{[...a.tools, ...a.agents.map((x) => `agent ${x}`)].join(", ") || <span class="dim">none</span>}</span> },
           { name: "Revision", cell: (a) => <span class="figure">{a.revision}</span>, narrow: "hide" },
           { name: "Turns", cell: (a) => <a class="figure" href={`/turns?agent_id=${a.id}`}>{of.has(a.id) ? number(of.get(a.id)!.turns) : usage.problem ? "show" : 0}</a> },

@@ -29,6 +29,12 @@ const nouns: Record<string, string> = { time: "Day (UTC)", hour: "Hour (UTC)", a
 type Metric = "cost_micros" | "tokens" | "turns" | "failed" | "tool_calls";
 const metrics: [Metric, string][] = [["cost_micros", "cost"], ["tokens", "tokens"], ["turns", "turns"], ["failed", "failures"], ["tool_calls", "tool calls"]];
 
+/** chartTitle says in words what a chart shows. */
+function chartTitle(metric: Metric, tab: string): string {
+  const what = metrics.find(([m]) => m === metric)?.[1] ?? "";
+  return `${what.slice(0, 1).toUpperCase()}${what.slice(1)} ${tab === "time" ? "over time" : `by ${(nouns[tab] ?? "").toLowerCase()}`}`;
+}
+
 const valueOf = (r: UsageRow, m: Metric) => (m === "tokens" ? number(r.input_tokens) + number(r.output_tokens) : number(r[m]));
 
 function formatOf(m: Metric) {
@@ -65,7 +71,7 @@ function Used({ tab, params }: { tab: string; params: URLSearchParams }) {
       {problem && <Problem of={problem} />}
       {!rows && !problem && <Loading />}
       {data && <p class="dim" role="status">{tab !== "tools" && <>{count(turns, "turn")}, {money(total) || "$0"}. </>}{data.own_only && "These are your own turns. "}{data.truncated && "There is more than is shown."}</p>}
-      {bars.some((b) => b.value > 0) && <Chart label={`${metrics.find(([m]) => m === metric)?.[1]} ${tab === "time" ? "over time" : nouns[tab]}`} of={bars} format={format} />}
+      {bars.some((b) => b.value > 0) && <Chart label={chartTitle(metric, tab)} of={bars} format={format} />}
       {rows && <Table<UsageRow> label={`Usage by ${(hourly ? "hour" : groups[tab]) ?? ""}`} rows={tab === "time" ? [...rows].reverse() : rows} id={(r) => r.key} columns={columns} empty="Nothing was used in this time." />}
     </>
   );

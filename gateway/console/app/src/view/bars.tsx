@@ -9,6 +9,7 @@ export function Chart({ label, of, format }: { label: string; of: Bar[]; format:
   const every = Math.ceil(of.length / 10);
   return (
     <figure class="chart">
+      <figcaption class="dim">{label}</figcaption>
       <svg viewBox={`0 0 ${width} ${height + below}`} role="img" aria-label={`${label}. The table has the figures.`}>
         {[0, 0.5, 1].map((f) => (
           <g key={f}>

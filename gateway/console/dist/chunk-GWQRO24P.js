@@ -1,4 +1,4 @@
-import{X as a,c as b,e as c,k as d,l as f,t as k}from"./chunk-QU6KIIVC.js";var A=/^[A-Za-z_][A-Za-z0-9_./-]*$/,S=new Set(["true","false","null","yes","no","on","off","y","n","nan","inf"]);function m(n){return typeof n!="string"?n instanceof f?n.text:JSON.stringify(n):A.test(n)&&!S.has(n.toLowerCase())?n:JSON.stringify(n)}var g=n=>typeof n=="object"&&n!==null&&!Array.isArray(n)&&!(n instanceof f),w=n=>typeof n=="string"&&n.includes(`
+import{X as a,c as b,e as c,k as d,l as f,t as k}from"./chunk-TJ7T23O4.js";var A=/^[A-Za-z_][A-Za-z0-9_./-]*$/,S=new Set(["true","false","null","yes","no","on","off","y","n","nan","inf"]);function m(n){return typeof n!="string"?n instanceof f?n.text:JSON.stringify(n):A.test(n)&&!S.has(n.toLowerCase())?n:JSON.stringify(n)}var g=n=>typeof n=="object"&&n!==null&&!Array.isArray(n)&&!(n instanceof f),w=n=>typeof n=="string"&&n.includes(`
 `)&&!/^[\s\n]|[^\S\n]\n|\r|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff]/.test(n)&&/\S/.test(n);function E(n,r){if(w(n)){let[,e="",i=""]=/^([^]*?)(\n*)$/.exec(n);return` ${i===""?"|-":i===`
 `?"|":"|+"}
 ${(e+i.slice(1)).split(`

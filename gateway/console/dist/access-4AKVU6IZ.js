@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-BFVR2V5Y.js";import"./chunk-52ZZIMRV.js";import"./chunk-WBLWCETB.js";import"./chunk-6YOOOVSZ.js";import"./chunk-QU6KIIVC.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-PDW4W4AB.js";import"./chunk-WBLWCETB.js";import"./chunk-6YOOOVSZ.js";import"./chunk-QU6KIIVC.js";import"./chunk-WOT6VMZA.js";export{b as Passages,a as default};

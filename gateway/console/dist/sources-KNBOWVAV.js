@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-LFIAUII5.js";import"./chunk-K5E4CA5B.js";import"./chunk-WBLWCETB.js";import"./chunk-6YOOOVSZ.js";import"./chunk-QU6KIIVC.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};
