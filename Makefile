@@ -85,6 +85,13 @@ release: bin/windlass-temporal ## Build the same, profile-guided, stripped and w
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/release/examples/ ./examples/...
 	@cp bin/windlass-temporal bin/release/
 
+# What `make dist` makes archives for.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: dist
+dist: $(TOOLS)/.supply ## Make the archives of a release in dist/, with checksums, bills of materials and provenance (VERSION=v0.1.0, PLATFORMS)
+	@GO=$(GO) TOOLS=$(TOOLS) PLATFORMS="$(PLATFORMS)" ./scripts/dist.sh "$(VERSION)"
+
 bin/windlass-temporal: $(TEMPORAL_SRC)
 	@echo "building the Temporal dev server: the first time takes some minutes, later builds seconds"
 	@mkdir -p bin

@@ -29,10 +29,11 @@ const (
 var layers = map[string][]string{
 	"proto/gen": {},
 	"libs":      {"proto/gen"},
+	"docs":      {},
 	"services":  {"libs", "proto/gen", "workflows/contract"}, // and never another service, see mayImport
 	"workflows": {"libs", "proto/gen"},
 	"gateway":   {"libs", "proto/gen"},
-	"internal":  {"gateway", "workflows", "services", "libs", "proto/gen"},
+	"internal":  {"gateway", "workflows", "services", "libs", "docs", "proto/gen"},
 	"cmd":       {"internal", "gateway", "workflows", "services", "libs", "proto/gen"},
 }
 

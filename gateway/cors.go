@@ -30,6 +30,11 @@ const corsHeaders = "Authorization, Content-Encoding, Content-Type, Grpc-Timeout
 // serveCaller passes requests of callers to next, also from pages of the configured origins, which may send these headers. It answers CORS
 // preflights itself.
 func (i *identity) serveCaller(w http.ResponseWriter, r *http.Request, peer authn.Peer, headers string, next http.Handler) {
+	i.serveAdmitted(w, r, headers, next, func() (caller, bool) { return i.admit(w, r, peer) })
+}
+
+// serveAdmitted is serveCaller for whom admit returns.
+func (i *identity) serveAdmitted(w http.ResponseWriter, r *http.Request, headers string, next http.Handler, admit func() (caller, bool)) {
 	origin := r.Header.Get("Origin")
 	if origin != "" && slices.Contains(i.cfg.CORSOrigins, origin) {
 		h := w.Header()
@@ -45,7 +50,7 @@ func (i *identity) serveCaller(w http.ResponseWriter, r *http.Request, peer auth
 			return
 		}
 	}
-	if c, ok := i.admit(w, r, peer); ok {
+	if c, ok := admit(); ok {
 		i.serveAs(w, r, c, next)
 	}
 }

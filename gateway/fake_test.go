@@ -26,6 +26,8 @@ type upstream struct {
 	sessionsv1.UnimplementedSessionServiceServer
 	sessionsv1.UnimplementedTurnServiceServer
 	sessionsv1.UnimplementedEventServiceServer
+	sessionsv1.UnimplementedApprovalServiceServer
+	sessionsv1.UnimplementedShareServiceServer
 	sessionsv1.UnimplementedArtifactServiceServer
 	sessionsv1.UnimplementedFileServiceServer
 	registryv1.UnimplementedSourceServiceServer
@@ -51,6 +53,8 @@ func (u *upstream) register(s grpc.ServiceRegistrar) {
 	sessionsv1.RegisterSessionServiceServer(s, u)
 	sessionsv1.RegisterTurnServiceServer(s, u)
 	sessionsv1.RegisterEventServiceServer(s, u)
+	sessionsv1.RegisterApprovalServiceServer(s, u)
+	sessionsv1.RegisterShareServiceServer(s, u)
 	sessionsv1.RegisterArtifactServiceServer(s, u)
 	sessionsv1.RegisterFileServiceServer(s, u)
 	registryv1.RegisterSourceServiceServer(s, u)

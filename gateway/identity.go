@@ -54,6 +54,18 @@ func (i *identity) admit(w http.ResponseWriter, r *http.Request, peer authn.Peer
 	return c, false
 }
 
+// admitReader is admit for what can be read without credentials: who shows none is anonymous.
+func (i *identity) admitReader(w http.ResponseWriter, r *http.Request) (caller, bool) {
+	anonymous := len(r.Header.Values("Authorization")) == 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	if anonymous && i.refuseForeign(r) == nil {
+		if c, err := i.authenticate(r, authn.PeerOf(r)); err == nil {
+			return c, true
+		}
+		return caller{principal: authn.Anonymous()}, true
+	}
+	return i.admit(w, r, authn.PeerOf(r))
+}
+
 // ownPrincipal returns the principal of a request that no web page of another origin makes, or why it has none.
 func (i *identity) ownPrincipal(r *http.Request) (*policyv1.Principal, error) {
 	if err := i.refuseForeign(r); err != nil {

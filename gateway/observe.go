@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -108,7 +109,7 @@ func (o *observer) middleware(next http.Handler) http.Handler {
 		w.Header().Set(telemetry.RequestHeader, id)
 		ctx = otel.GetTextMapPropagator().Extract(ctx, propagation.HeaderCarrier(r.Header))
 		ctx, span := o.tracer.Start(context.WithValue(ctx, exchangeKey{}, x), r.Method, trace.WithSpanKind(trace.SpanKindServer),
-			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.URLPath(r.URL.Path)))
+			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.URLPath(recorded(r.URL.Path))))
 		defer span.End()
 		r = r.WithContext(ctx)
 		defer func() {
@@ -120,6 +121,14 @@ func (o *observer) middleware(next http.Handler) http.Handler {
 		inTime(w, r)
 		next.ServeHTTP(x, r)
 	})
+}
+
+// recorded is a path without secrets.
+func recorded(path string) string {
+	if strings.HasPrefix(path, sharedPath) {
+		return sharedPath
+	}
+	return path
 }
 
 // recovered responds for a handler that panicked. If the response has begun it aborts the connection instead.

@@ -40,6 +40,8 @@ type route struct {
 const (
 	apiPath = "/v1/"
 	mcpPath = "/mcp"
+	// sharedPath is where shared conversations are read. What follows is a token, which is not recorded.
+	sharedPath = apiPath + "shared/"
 )
 
 // isMCP reports whether a path is one at which MCP is served.
@@ -52,6 +54,7 @@ type access func(w http.ResponseWriter, r *http.Request, to route)
 //
 //	access         identity                                            web pages of other origins
 //	callers        a token, a login of a browser or a connection       those of gateway.cors_origins
+//	readers        the same, or none                                   those of gateway.cors_origins
 //	mcpCallers     the same; no connection with identity.mcp_login     those of gateway.cors_origins
 //	codecCallers   as callers, with temporal.payloads.decode           that of temporal.ui
 //	localUser      the local user                                      none
@@ -62,6 +65,9 @@ func (g *Gateway) routes() []route {
 	get, read, post := []string{http.MethodGet}, []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
 	noPages, noLogin, noCodec := g.deps.Connections == nil, g.deps.Login == nil, g.deps.Payloads == nil
 	return append(g.pages(), []route{
+		// Shared conversations, whose audience may be anyone. They are part of the API.
+		{pattern: sharedPath, access: g.identity.readers, handler: g.api},
+
 		// REST at the paths that proto/ declares, and streams at those of eventStreams.
 		{pattern: apiPath, access: g.identity.callers, handler: g.api},
 
@@ -126,7 +132,16 @@ func Patterns() []string {
 // eventStreams are the streams that the API serves below apiPath.
 func (g *Gateway) eventStreams() map[string]sse.Handler {
 	return map[string]sse.Handler{
-		"/v1/turns/{turn_id}/events": g.streams.Turn, "/v1/sessions/{session_id}/events": g.streams.Session, "/v1/events:watch": g.streams.Events,
+		"/v1/turns/{turn_id}/events": g.turnEvents, "/v1/sessions/{session_id}/events": g.streams.Session,
+		"/v1/events:watch": g.streams.Events, "/v1/approvals:watch": g.streams.Approvals,
+		sharedPath + "{token}/events": g.streams.Shared,
+	}
+}
+
+// turnEvents serves the events of a turn as a stream, or, to callers that accept only JSON, as a page of its journal.
+func (g *Gateway) turnEvents(w http.ResponseWriter, r *http.Request, vars map[string]string) {
+	if !g.api.ServeJournal(w, r) {
+		g.streams.Turn(w, r, vars)
 	}
 }
 
@@ -172,7 +187,7 @@ func (g *Gateway) serveRoute(w http.ResponseWriter, r *http.Request) {
 		if to.off || !to.has(path) {
 			continue
 		}
-		if to.pattern != apiPath { // the API names its own
+		if to.pattern != apiPath && to.pattern != sharedPath { // the API names its own
 			recordRoute(r.Context(), to.pattern)
 		}
 		to.access(w, r, to)
@@ -220,6 +235,11 @@ func publicDocument(w http.ResponseWriter, r *http.Request, to route) {
 
 func (i *identity) callers(w http.ResponseWriter, r *http.Request, to route) {
 	i.serveCaller(w, r, authn.PeerOf(r), corsHeaders, to.handler)
+}
+
+// readers lets those without credentials read, as the anonymous principal.
+func (i *identity) readers(w http.ResponseWriter, r *http.Request, to route) {
+	i.serveAdmitted(w, r, corsHeaders, to.handler, func() (caller, bool) { return i.admitReader(w, r) })
 }
 
 // mcpCallers lets pages of the configured origins send all headers that they ask for: tools choose the names of some.

@@ -56,7 +56,7 @@ func measureLarge(ctx context.Context, out io.Writer, dir string, n int) (err er
 			word(uint64(random.IntN(vocabulary))), word(uint64(random.IntN(vocabulary))),
 		}, " ")
 		took := time.Now()
-		if _, _, err := s.searcher.Search(ctx, search.Query{Tenant: tenant, Banks: []search.Bank{{ID: "large"}}, Text: text}); err != nil {
+		if _, err := s.searcher.Search(ctx, search.Query{Tenant: tenant, Banks: []search.Bank{{ID: "large"}}, Text: text}); err != nil {
 			return fmt.Errorf("search for %q: %w", text, err)
 		}
 		ours = append(ours, time.Since(took))

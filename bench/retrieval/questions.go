@@ -41,7 +41,7 @@ func readQuestions(corpora []corpus) ([]question, error) {
 		}
 		q := question{
 			corpus: fields[0], document: fields[1], quote: fields[2], text: fields[4],
-			paraphrased: fields[3] == "p", heldOut: len(questions)%3 == 2,
+			paraphrased: fields[3] == "p", heldOut: len(questions)%2 == 1,
 		}
 		found := false
 		for _, c := range corpora {

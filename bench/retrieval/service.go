@@ -79,12 +79,12 @@ func (s *service) add(ctx context.Context, bank, name string, in store.Ingested)
 
 // search returns the first ten passages for a question.
 func (s *service) search(ctx context.Context, q question) ([]span, error) {
-	results, _, err := s.searcher.Search(ctx, search.Query{Tenant: tenant, Banks: []search.Bank{{ID: q.corpus}}, Text: q.text})
+	found, err := s.searcher.Search(ctx, search.Query{Tenant: tenant, Banks: []search.Bank{{ID: q.corpus}}, Text: q.text})
 	if err != nil {
 		return nil, fmt.Errorf("search for %q: %w", q.text, err)
 	}
-	spans := make([]span, 0, len(results))
-	for _, r := range results {
+	spans := make([]span, 0, len(found.Results))
+	for _, r := range found.Results {
 		spans = append(spans, span{r.DocumentName, int(r.Start), int(r.End)})
 	}
 	return spans, nil

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"compress/gzip"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -65,6 +67,74 @@ func TestAssets(t *testing.T) {
 			t.Errorf("%s is an asset", path)
 		}
 	}
+}
+
+// sizes are budgets in bytes, compressed: of what the first view loads, and of all pages but that of the API.
+const (
+	firstView = 60_000
+	allPages  = 220_000
+)
+
+// TestTheFirstViewIsSmall: who opens the console waits for what the first view needs, and not for the other pages.
+func TestTheFirstViewIsSmall(t *testing.T) {
+	t.Parallel()
+	imported := regexp.MustCompile(`(?:from|import)"\./([^"]+\.js)"`)
+	sizes := map[string]int{}
+	var load func(name string)
+	load = func(name string) {
+		if _, ok := sizes[name]; ok {
+			return
+		}
+		data, err := files.ReadFile("dist/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[name] = compressed(t, data)
+		for _, m := range imported.FindAllSubmatch(data, -1) {
+			load(string(m[1]))
+		}
+	}
+	all, err := fs.Glob(files, "dist/*.*s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	load("app.css")
+	load("app.js")
+	total := 0
+	for _, path := range all {
+		name := strings.TrimPrefix(path, "dist/")
+		if strings.HasPrefix(name, "chat-") {
+			load(name)
+		}
+		data, err := files.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(name, "api-") {
+			total += compressed(t, data)
+		}
+	}
+	first := 0
+	for _, size := range sizes {
+		first += size
+	}
+	t.Logf("the first view has %d bytes in %d files, all pages %d", first, len(sizes), total)
+	if first > firstView || total > allPages {
+		t.Errorf("the first view has %d bytes in %d files, at most %d are allowed; all pages %d, at most %d", first, len(sizes), firstView, total, allPages)
+	}
+}
+
+func compressed(t *testing.T, data []byte) int {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Len()
 }
 
 // TestAssetsStayTheirOwn: what is built asks no other server, and has no code in text that the page's policy would refuse.

@@ -29,6 +29,9 @@ func setCreated(ctx context.Context, rpc string, w http.ResponseWriter, m proto.
 		pattern = strings.ReplaceAll(pattern, "{bank_id}", url.PathEscape(r.Get(parent).String()))
 		names = names[1:] // the name of a document may be a path
 	}
+	if strings.Contains(pattern, "{") { // the resource has no path of its own
+		names = nil
+	}
 	for _, name := range names {
 		if fd := r.Descriptor().Fields().ByName(name); fd != nil && r.Get(fd).String() != "" {
 			w.Header().Set("Location", pattern+"/"+url.PathEscape(r.Get(fd).String()))

@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/codec"
 	"github.com/windlass-dev/windlass/gateway/eventjson"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
 
 // markdownType is the media type of a transcript.
@@ -33,16 +34,37 @@ func marshalExport(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
 		return nil, fmt.Errorf("write export: %w", err)
 	}
 	delete(fields, "markdown")
-	events := make([]json.RawMessage, 0, len(x.GetEvents()))
-	for _, e := range x.GetEvents() {
-		event, err := eventjson.Encode(e)
-		if err != nil {
-			return nil, fmt.Errorf("write export: %w", err)
-		}
-		events = append(events, event)
+	events, err := eventList(x.GetEvents())
+	if err != nil {
+		return nil, fmt.Errorf("write export: %w", err)
 	}
 	if fields["events"], err = json.Marshal(events); err != nil {
 		return nil, fmt.Errorf("write export: %w", err)
 	}
 	return json.Marshal(fields)
+}
+
+// eventList writes events in the form of event streams.
+func eventList(list []*turnv1.Event) ([]json.RawMessage, error) {
+	events := make([]json.RawMessage, 0, len(list))
+	for _, e := range list {
+		event, err := eventjson.Encode(e)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, event)
+	}
+	return events, nil
+}
+
+// marshalEvents writes a page of the events of a turn, in the form of event streams.
+func marshalEvents(x *sessionsv1.ListTurnEventsResponse) ([]byte, error) {
+	events, err := eventList(x.GetEvents())
+	if err != nil {
+		return nil, fmt.Errorf("write events: %w", err)
+	}
+	return json.Marshal(struct {
+		Events []json.RawMessage `json:"events"`
+		Next   string            `json:"next_page_token"`
+	}{events, x.GetNextPageToken()})
 }

@@ -32,6 +32,9 @@ func (marshaler) Marshal(v any) ([]byte, error) {
 	if x, ok := v.(*sessionsv1.ExportSessionResponse); ok {
 		return marshalExport(x)
 	}
+	if x, ok := v.(*sessionsv1.ListTurnEventsResponse); ok {
+		return marshalEvents(x)
+	}
 	if x, ok := v.(*sessionsv1.ReadArtifactResponse); ok {
 		return x.GetData(), nil
 	}

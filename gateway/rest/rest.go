@@ -97,6 +97,7 @@ func (a *API) register() error {
 		sessionsgw.RegisterApprovalServiceHandlerClient(ctx, a.mux, sessionsv1.NewApprovalServiceClient(sessions)),
 		sessionsgw.RegisterBudgetServiceHandlerClient(ctx, a.mux, sessionsv1.NewBudgetServiceClient(sessions)),
 		sessionsgw.RegisterWebhookServiceHandlerClient(ctx, a.mux, sessionsv1.NewWebhookServiceClient(sessions)),
+		sessionsgw.RegisterShareServiceHandlerClient(ctx, a.mux, sessionsv1.NewShareServiceClient(sessions)),
 		sessionsgw.RegisterEventServiceHandlerClient(ctx, a.mux, sessionsv1.NewEventServiceClient(sessions)),
 		sessionsgw.RegisterScheduleServiceHandlerClient(ctx, a.mux, sessionsv1.NewScheduleServiceClient(sessions)),
 		sessionsgw.RegisterSessionAnalyticsServiceHandlerClient(ctx, a.mux, sessionsv1.NewSessionAnalyticsServiceClient(sessions)),
@@ -116,6 +117,7 @@ func (a *API) register() error {
 		knowledgegw.RegisterBankServiceHandlerClient(ctx, a.mux, knowledgev1.NewBankServiceClient(keyed{a.deps.Knowledge})),
 		knowledgegw.RegisterMemoryServiceHandlerClient(ctx, a.mux, knowledgev1.NewMemoryServiceClient(keyed{a.deps.Knowledge})),
 		knowledgegw.RegisterDocumentServiceHandlerClient(ctx, a.mux, knowledgev1.NewDocumentServiceClient(keyed{a.deps.Knowledge})),
+		knowledgegw.RegisterBankSourceServiceHandlerClient(ctx, a.mux, knowledgev1.NewBankSourceServiceClient(keyed{a.deps.Knowledge})),
 		knowledgegw.RegisterSearchServiceHandlerClient(ctx, a.mux, knowledgev1.NewSearchServiceClient(keyed{a.deps.Knowledge})),
 	)
 	if err != nil {

@@ -59,12 +59,14 @@ type Deps struct {
 
 // Streams serves event streams until Drain.
 type Streams struct {
-	cfg    Config
-	deps   Deps
-	turns  sessionsv1.TurnServiceClient
-	events sessionsv1.EventServiceClient
-	drain  context.Context // until Drain
-	ended  context.CancelFunc
+	cfg       Config
+	deps      Deps
+	turns     sessionsv1.TurnServiceClient
+	events    sessionsv1.EventServiceClient
+	approvals sessionsv1.ApprovalServiceClient
+	shares    sessionsv1.ShareServiceClient
+	drain     context.Context // until Drain
+	ended     context.CancelFunc
 }
 
 // Handler serves a stream; vars are the variables of the pattern at which API serves it.
@@ -81,7 +83,8 @@ func New(cfg Config, deps Deps) (*Streams, error) {
 	}
 	s := &Streams{
 		cfg: cfg, deps: deps, turns: sessionsv1.NewTurnServiceClient(deps.Sessions),
-		events: sessionsv1.NewEventServiceClient(deps.Sessions),
+		events: sessionsv1.NewEventServiceClient(deps.Sessions), approvals: sessionsv1.NewApprovalServiceClient(deps.Sessions),
+		shares: sessionsv1.NewShareServiceClient(deps.Sessions),
 	}
 	s.drain, s.ended = context.WithCancel(context.Background())
 	check := func(r *http.Request) error {

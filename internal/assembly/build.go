@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"sync"
 
 	"github.com/windlass-dev/windlass/gateway"
 	"github.com/windlass-dev/windlass/gateway/mcp"
@@ -28,8 +27,6 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
-	"github.com/windlass-dev/windlass/services/knowledge"
-	ingestion "github.com/windlass-dev/windlass/services/knowledge/dispatch"
 	"github.com/windlass-dev/windlass/services/mcpbridge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
@@ -167,31 +164,6 @@ func (p *Process) buildRegistry() error {
 	return nil
 }
 
-func (p *Process) buildKnowledge() error {
-	db, err := p.database(Knowledge)
-	if err != nil {
-		return err
-	}
-	policyConn, err := p.dial(Policy, authn.Service(Knowledge))
-	if err != nil {
-		return err
-	}
-	engine, err := ingestion.New(p.temporal)
-	if err != nil {
-		return err
-	}
-	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
-		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine,
-		MeshKey: p.cfg.Mesh.Key, Log: p.log,
-	})
-	if err != nil {
-		return err
-	}
-	svc.Register(p.server)
-	p.group.Add(background(Knowledge, svc.Run))
-	return nil
-}
-
 func (p *Process) buildSessions() error {
 	db, err := p.database(Sessions)
 	if err != nil {
@@ -227,6 +199,10 @@ func (p *Process) buildSessions() error {
 		return err
 	}
 	p.ready["workers"] = probe.Degrades(starter.CheckWorkers)
+	prompts, err := p.newPrompts(ledgerConn, policyConn)
+	if err != nil {
+		return err
+	}
 	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
 		Groups: registryv1.NewToolGroupServiceClient(registryConn), Policies: policyv1.NewAccessPolicyServiceClient(policiesConn),
@@ -237,7 +213,7 @@ func (p *Process) buildSessions() error {
 		PolicyEvents: policyeventsv1.NewEventLogServiceClient(policyConn),
 		Egress:       p.egress, Getenv: p.opts.Getenv, ProviderData: p.sealer, Log: p.log,
 		Grants: policyv1.NewGrantServiceClient(policyConn), Issuers: p.cfg.Identity.exchanging(),
-		Quotas: quota.Reader{Authorizer: p.authorizer},
+		Quotas: quota.Reader{Authorizer: p.authorizer}, Prompts: prompts,
 	})
 	if err != nil {
 		return err
@@ -413,38 +389,4 @@ func (p *Process) addServer(parts []component) {
 		Wait: func() error { return <-done },
 		Stop: func(ctx context.Context) error { p.server.Stop(ctx); return nil },
 	})
-}
-
-// background returns a component for a loop that runs until its context ends.
-func background(name string, run func(context.Context) error) lifecycle.Component {
-	var (
-		cancel context.CancelFunc
-		done   chan struct{}
-		once   sync.Once
-		result error
-	)
-	return lifecycle.Component{
-		Name: name,
-		Start: func(ctx context.Context) error {
-			ctx, cancel = context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // Stop calls it
-			done = make(chan struct{})
-			go func() {
-				defer close(done)
-				if err := run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-					once.Do(func() { result = err })
-				}
-			}()
-			return nil
-		},
-		Wait: func() error { <-done; return result },
-		Stop: func(ctx context.Context) error {
-			cancel()
-			select {
-			case <-done:
-				return nil
-			case <-ctx.Done():
-				return fmt.Errorf("%s does not stop: %w", name, ctx.Err())
-			}
-		},
-	}
 }

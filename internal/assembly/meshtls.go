@@ -82,7 +82,7 @@ func callers() map[string][]string {
 		"windlass.policy.v1.GrantService":           {Gateway, Sessions, Registry, Worker},
 		"windlass.policy.v1.AccessPolicyService":    {Gateway, Sessions},
 		"windlass.policy.v1.QuotaService":           {Gateway, Sessions, Registry, Inference, MCPBridge, Worker, Knowledge},
-		"windlass.inference.v1.InferenceService":    {Gateway, Sessions, Policy, Worker},
+		"windlass.inference.v1.InferenceService":    {Gateway, Sessions, Policy, Worker, Knowledge},
 		"windlass.mcpbridge.v1.BridgeService":       {Registry},
 		"windlass.registry.v1.SourceService":        {Gateway, Sessions, Policy},
 		"windlass.registry.v1.ToolGroupService":     {Gateway, Sessions, Policy},
@@ -98,7 +98,7 @@ func callers() map[string][]string {
 		"windlass.sessions.v1.ArtifactService":      {Gateway, Registry},
 		"windlass.sessions.v1.FileService":          {Gateway},
 		"windlass.knowledge.v1.MemoryService":       {Gateway},
-		"windlass.knowledge.v1.RecallService":       {Registry, Worker},
+		"windlass.knowledge.v1.RecallService":       {Registry, Sessions, Worker},
 		"windlass.health.v1.HealthService":          {Gateway},
 		"windlass.sessions.v1.TurnService":          {Gateway, Registry},
 		"windlass.knowledge.v1.DocumentService":     {Gateway, Registry},
@@ -106,7 +106,7 @@ func callers() map[string][]string {
 	for _, service := range []string{
 		"registry.v1.ServerService", "registry.v1.ToolCacheService", "registry.v1.ToolAnalyticsService", "sessions.v1.ApprovalService",
 		"sessions.v1.BudgetService", "sessions.v1.EventService", "sessions.v1.ScheduleService", "sessions.v1.SessionAnalyticsService",
-		"sessions.v1.WebhookService", "knowledge.v1.BankService",
+		"sessions.v1.WebhookService", "sessions.v1.ShareService", "knowledge.v1.BankService", "knowledge.v1.BankSourceService",
 	} {
 		out["windlass."+service] = []string{Gateway}
 	}

@@ -88,8 +88,8 @@ Exit codes: 0 ok, 1 error, 2 wrong usage, 3 not found, 4 denied, 5 the turn fail
 	})...)
 	add("talk", "Talk:", append(chat.Commands(r), decide.Command(r), apply.Command(r))...)
 	add("nouns", "Look and change:", append(r.Nouns(), r.Get(), r.List(), artifact.Command(r), secret.Command(r), connection.Command(r),
-		grant.Command(r), audit.Command(r), quota.Command(r), cache.Command(r), analytics.Command(r), knowledge.Command(r),
-		memory.Command(r))...)
+		grant.Command(r), audit.Command(r), quota.Command(r), cache.Command(r), analytics.Command(r), analytics.Usage(r),
+		policy.Access(r), knowledge.Command(r), memory.Command(r))...)
 	r.Finish(root)
 	return root
 }

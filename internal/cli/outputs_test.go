@@ -99,6 +99,36 @@ func TestOutputs(t *testing.T) {
 				},
 			}},
 		},
+		policyv1.AccessPolicyService_ExplainAccessMatrix_FullMethodName: &policyv1.ExplainAccessMatrixResponse{
+			Cells: []*policyv1.AccessCell{
+				{Subject: "ann", Tool: "a__b", Decision: policyv1.AccessDecision_ACCESS_DECISION_ASK, Rule: "careful"},
+				{Subject: "bob", Tool: "a__b", Decision: policyv1.AccessDecision_ACCESS_DECISION_DENY},
+			},
+		},
+		sessionsv1.TurnService_GetTurnContext_FullMethodName: &sessionsv1.TurnContext{
+			Step: 2, Model: "m/1", Tokens: 70, Counted: sessionsv1.TokenCount_TOKEN_COUNT_PROVIDER, Against: 1,
+			Diff: []*sessionsv1.ContextDifference{
+				{
+					Op:   sessionsv1.ContextDiffOp_CONTEXT_DIFF_OP_SAME,
+					Part: &sessionsv1.ContextPart{Kind: sessionsv1.ContextPartKind_CONTEXT_PART_KIND_SYSTEM, Tokens: 3, Text: "Be kind."},
+				},
+				{Op: sessionsv1.ContextDiffOp_CONTEXT_DIFF_OP_ADDED, Part: &sessionsv1.ContextPart{
+					Kind: sessionsv1.ContextPartKind_CONTEXT_PART_KIND_TOOL_RESULT, Role: turnv1.Role_ROLE_TOOL, Name: "a__b", Tokens: 9, Text: "42",
+				}},
+			},
+		},
+		sessionsv1.SessionAnalyticsService_GetUsage_FullMethodName: &sessionsv1.GetUsageResponse{Rows: []*sessionsv1.UsageRow{
+			{Key: "m/1", Turns: 2, InputTokens: 30, OutputTokens: 4, CostMicros: 1500000, ModelCalls: 3, ToolCalls: 1, Failed: 1},
+		}},
+		sessionsv1.BudgetService_GetBudgetTree_FullMethodName: &sessionsv1.BudgetTree{Roots: []*sessionsv1.BudgetNode{{
+			Budget: &sessionsv1.Budget{Id: "bgt_1", Scope: "tenant", Period: "day", MaxTokens: 100, MaxCost: "2"},
+			Used:   &sessionsv1.BudgetAmount{Tokens: 60, CostMicros: 500000}, Reserved: &sessionsv1.BudgetAmount{Tokens: 30},
+			Remaining: &sessionsv1.BudgetAmount{Tokens: 10, CostMicros: 1500000},
+			Children: []*sessionsv1.BudgetNode{{
+				Budget: &sessionsv1.Budget{Id: "bgt_2", Scope: "agent", Target: "a", Period: "none", MaxToolCalls: 5},
+				Used:   &sessionsv1.BudgetAmount{ToolCalls: 2}, Remaining: &sessionsv1.BudgetAmount{ToolCalls: 3},
+			}},
+		}}},
 		policyv1.AccessPolicyService_ReplayDecisions_FullMethodName: &policyv1.ReplayDecisionsResponse{
 			Replayed: 9, Skipped: 1, Differences: []*policyv1.DecisionDifference{{
 				Decision: &policyv1.Decision{CreateTime: earlier, Subject: "ann", Resource: "a__b", Allowed: true}, Reason: "denied by p",
@@ -135,6 +165,27 @@ func TestOutputs(t *testing.T) {
 		sessionsv1.WebhookService_CreateWebhook_FullMethodName: &sessionsv1.Webhook{Id: "w1", Secret: "whsec_x"},
 	}})
 	for _, tc := range []struct{ args, out, err string }{
+		{args: "access matrix a__b", out: `
+SUBJECT  TOOL  DECISION  RULE
+ann      a__b  ask       careful
+bob      a__b  deny
+`},
+		{args: "turn context t --against 1", out: `
+Step 2, m/1, 70 tokens (counted by the provider)
+   KIND         ROLE  NAME  TOKENS  TEXT
+   system                   3       Be kind.
++  tool result  tool  a__b  9       42
+`},
+		{args: "usage --by model", out: `
+     TURNS  TOKENS IN  TOKENS OUT  COST  MODEL CALLS  TOOL CALLS  FAILED
+m/1  2      30         4           1.5   3            1           1
+`},
+		{args: "budget tree", out: `
+FOR        PERIOD  LIMIT         USED  RESERVED  LEFT  ID
+tenant     day     100 tokens    60    30        10    bgt_1
+tenant     day     2 cost        0.5   0         1.5   bgt_1
+└ agent a  none    5 tool calls  2     0         3     bgt_2
+`},
 		{args: "quota get users", out: `
 QUOTA  REQUESTS/MIN  TURNS  TOKENS/DAY        TOOL CALLS/DAY  AGE
 users  -             5      9007199254740992  -               3h

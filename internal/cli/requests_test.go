@@ -121,6 +121,19 @@ func TestRequests(t *testing.T) {
 			`RerunTurnRequest {"from_step":"failed","limits":{},"tools":"live","turn_id":"t"}`,
 		}},
 		{args: "turn compare t u", want: []string{`CompareTurnsRequest {"turn_id":"t","with":"u"}`}},
+		{args: "turn context t --step 2 --against 1", want: []string{`GetTurnContextRequest {"against":1,"step":2,"turn_id":"t"}`}},
+		{args: "turn journal t --limit 3", want: []string{`ListTurnEventsRequest {"order":"desc","page_size":3,"turn_id":"t"}`}},
+		{args: "usage --by model --agent a --since 2026-11-01T00:00:00Z", want: []string{
+			`GetUsageRequest {"agent_id":"a","group_by":"model","since":"2026-11-01T00:00:00Z"}`,
+		}},
+		{args: "budget tree", want: []string{`GetBudgetTreeRequest {}`}},
+		{args: "access matrix a__b c__d --subject ann --draft " + draft, want: []string{
+			`ExplainAccessMatrixRequest {"draft":{"effect":"allow","name":"p","priority":5,"tools":["a__*"]},"subjects":["ann"],` +
+				`"tools":["a__b","c__d"]}`,
+		}},
+		{args: "access explain a__b --draft " + draft, want: []string{
+			`ExplainAccessRequest {"draft":{"effect":"allow","name":"p","priority":5,"tools":["a__*"]},"tool":"a__b"}`,
+		}},
 		{args: "turn tree t", want: []string{`GetTurnTreeRequest {"turn_id":"t"}`}},
 
 		{args: "approval list --status all --kind resolution", want: []string{`ListApprovalsRequest {"kind":"resolution","page_size":100}`}},

@@ -42,12 +42,13 @@ func userRules() []decide.Rule {
 			Name: rulePrefix + "users", Subjects: own, Roles: []string{"user"}, Tools: []string{"*"},
 			Permissions: []string{
 				"health.get", "inference.models.list", "knowledge.banks.get", "knowledge.banks.list", "knowledge.banks.search",
-				"knowledge.documents.get", "knowledge.documents.list", "knowledge.memory.*", "policy.connections.create",
+				"knowledge.documents.get", "knowledge.documents.list", "knowledge.memory.*", "knowledge.sources.get", "knowledge.sources.list",
+				"policy.connections.create",
 				"policy.connections.delete", "policy.connections.get", "policy.connections.list", "policy.grants.*", "registry.groups.get",
 				"registry.groups.list", "registry.sources.get", "registry.sources.list", "registry.tools.get", "registry.tools.invoke",
 				"registry.tools.list", "sessions.agents.get", "sessions.agents.list", "sessions.approvals.*", "sessions.artifacts.*",
 				"sessions.events.*", "sessions.files.*", "sessions.messages.*",
-				"sessions.schedules.*", "sessions.sessions.*", "sessions.turns.*",
+				"sessions.schedules.*", "sessions.sessions.*", "sessions.shares.*", "sessions.turns.*", "sessions.usage.get",
 			},
 		},
 		{

@@ -55,6 +55,17 @@ const localUser = "local"
 // Local returns the principal of a caller on this machine who sends no token, where the configuration allows that.
 func Local() *policyv1.Principal { return User(localUser, localUser) }
 
+// anonymous is the subject of Anonymous. Subjects of issuers contain a colon and so never equal it.
+const anonymous = "anonymous"
+
+// Anonymous returns the principal of a caller who shows no credentials, for the few things that need none. It has no roles.
+func Anonymous() *policyv1.Principal { return User(anonymous) }
+
+// IsAnonymous reports whether a principal is Anonymous, or missing.
+func IsAnonymous(p *policyv1.Principal) bool {
+	return p.GetSubject() == "" || p.GetSubject() == anonymous
+}
+
 // IsLocal reports whether a principal is Local.
 func IsLocal(p *policyv1.Principal) bool {
 	return p.GetKind() == policyv1.PrincipalKind_PRINCIPAL_KIND_USER && p.GetSubject() == localUser && p.GetTenant() == DefaultTenant

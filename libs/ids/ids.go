@@ -44,6 +44,8 @@ const (
 	Document = "doc"
 	// Version is the prefix of the id of a document's version.
 	Version = "ver"
+	// BankSource is the prefix of the id of a source of a bank's documents, and Sync that of one reading of it.
+	BankSource, Sync = "bsr", "syn"
 	// File is the prefix of an uploaded file's id, and Upload that of a file that arrives in parts.
 	File, Upload = "fil", "upl"
 	// Approval is the prefix of an approval's id.
@@ -58,6 +60,8 @@ const (
 	Schedule = "sch"
 	// Webhook is the prefix of a webhook's id.
 	Webhook = "whk"
+	// Share is the prefix of the id of a share of a session.
+	Share = "shr"
 	// ConnectionAttempt is the prefix of the id of an attempt to connect a user to a source.
 	ConnectionAttempt = "cat"
 	// Delivery is the prefix of a webhook delivery's id, which is sent along with the delivery.

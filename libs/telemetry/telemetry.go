@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,7 +54,7 @@ func Setup(ctx context.Context, service, version string, cfg Config, logTo io.Wr
 	}
 	t := &Telemetry{Log: log}
 	res := resource.NewSchemaless(attribute.String("service.name", service), attribute.String("service.version", version))
-	if err := t.metrics(res); err != nil {
+	if err := t.metrics(res, version); err != nil {
 		return nil, err
 	}
 	if err := t.traces(ctx, cfg, res); err != nil {
@@ -64,9 +65,15 @@ func Setup(ctx context.Context, service, version string, cfg Config, logTo io.Wr
 	return t, nil
 }
 
-func (t *Telemetry) metrics(res *resource.Resource) error {
+func (t *Telemetry) metrics(res *resource.Resource, version string) error {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "windlass_build_info", Help: "Always 1. Its labels describe the program.",
+		ConstLabels: prometheus.Labels{"version": version, "go": runtime.Version()},
+	})
+	build.Set(1)
+	reg.MustRegister(build)
 	exp, err := otelprometheus.New(otelprometheus.WithRegisterer(reg), otelprometheus.WithoutScopeInfo(),
 		otelprometheus.WithProducer(&process))
 	if err != nil {

@@ -137,6 +137,14 @@ func orSkip(t testing.TB, err error) {
 	}
 }
 
+// Node returns node alone.
+func Node(t testing.TB) (node string) {
+	t.Helper()
+	node, err := exec.LookPath("node")
+	orSkip(t, err)
+	return node
+}
+
 // packages returns node and a folder with the packages installed.
 func packages(ctx context.Context, name string, specs ...string) (node, dir string, err error) {
 	if testing.Short() {

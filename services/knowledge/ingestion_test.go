@@ -29,6 +29,24 @@ func (e *engine) Start(_ context.Context, tenant, version string) error {
 	return nil
 }
 
+// StartSync implements syncs.Engine.
+func (e *engine) StartSync(ctx context.Context, tenant, sync string) error {
+	return e.Start(ctx, tenant, sync)
+}
+
+// sync returns the sync that was started first and not returned yet; "" = none.
+func (e *engine) sync() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, started := range e.started {
+		if _, id, _ := strings.Cut(started, "/"); strings.HasPrefix(id, "syn_") {
+			e.started = slices.Delete(e.started, i, i+1)
+			return id
+		}
+	}
+	return ""
+}
+
 // Cancel implements ingest.Engine.
 func (e *engine) Cancel(context.Context, string) error { return nil }
 
@@ -56,15 +74,20 @@ func (k *kit) ingests(version string, want knowledgev1.IngestionOutcome) {
 	}
 }
 
-func TestADocumentIsIngestedCancelledAndRetried(t *testing.T) {
-	k := newKit(t, knowledge.Config{})
+// run runs the service until the test ends.
+func (k *kit) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- k.svc.Run(ctx) }()
-	t.Cleanup(func() {
+	k.t.Cleanup(func() {
 		cancel()
 		k.must(<-done)
 	})
+}
+
+func TestADocumentIsIngestedCancelledAndRetried(t *testing.T) {
+	k := newKit(t, knowledge.Config{})
+	k.run()
 	c := k.as(authn.Local())
 	c.bank("handbook")
 	d := c.document("handbook", "a.md", "one\n\ntwo")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -50,7 +51,8 @@ func newMemories(t *testing.T) memories {
 		}
 	})
 	svc, err := knowledge.New(knowledge.Config{}, knowledge.Deps{
-		DB: db, Policy: noPermissions{}, Engine: &engine{}, MeshKey: secret.New(strings.Repeat("k", 32)), Log: slog.New(slog.DiscardHandler),
+		DB: db, Policy: noPermissions{}, Engine: &engine{}, Egress: openEgress(t), Docs: fstest.MapFS{},
+		MeshKey: secret.New(strings.Repeat("k", 32)), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

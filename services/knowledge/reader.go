@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/knowledge/chunk"
+	"github.com/windlass-dev/windlass/services/knowledge/embed"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
 	"github.com/windlass-dev/windlass/services/knowledge/parse"
+	"github.com/windlass-dev/windlass/services/knowledge/parse/markdown"
 	"github.com/windlass-dev/windlass/services/knowledge/rank"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
@@ -30,9 +33,22 @@ func (r reader) Read(ctx context.Context, c ingest.Content) (store.Ingested, err
 		counts, length := rank.Count(part.Heading, d.Text[part.Start:part.End])
 		out.Chunks = append(out.Chunks, store.Chunk{
 			Start: part.Start, End: part.End, Heading: part.Heading, Page: part.Page, Counts: counts, Length: length,
+			Hash: embed.Hash(embed.Text(part.Heading, d.Text[part.Start:part.End])),
 		})
 	}
 	return out, nil
+}
+
+// labels implements syncs.Deps.Labels.
+func labels(mediaType string, data []byte) ([]string, error) {
+	if base, _, _ := strings.Cut(mediaType, ";"); base != "text/markdown" {
+		return nil, nil
+	}
+	out, err := markdown.Labels(string(data))
+	if refused, ok := errors.AsType[*parse.Error](err); ok {
+		return nil, fault.Invalid("labels", "it %s", refused.Text)
+	}
+	return out, err
 }
 
 // mediaType implements document.Deps.MediaType.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"google.golang.org/grpc"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/knowledge"
@@ -63,6 +65,12 @@ type kit struct {
 
 func newKit(t *testing.T, cfg knowledge.Config) *kit {
 	t.Helper()
+	return newKitWith(t, cfg, nil)
+}
+
+// newKitWith makes a kit with models.
+func newKitWith(t *testing.T, cfg knowledge.Config, models inferencev1.InferenceServiceClient) *kit {
+	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{
 		URL: "sqlite:" + filepath.Join(t.TempDir(), "knowledge.db"), Schema: "knowledge", SecureDelete: true,
 	})
@@ -75,7 +83,10 @@ func newKit(t *testing.T, cfg knowledge.Config) *kit {
 		}
 	})
 	k := &kit{t: t, policy: &permissions{globs: map[string][]string{"local": {"*"}}}, engine: &engine{}}
-	k.svc, err = knowledge.New(cfg, knowledge.Deps{DB: db, Policy: k.policy, Engine: k.engine, Log: slog.New(slog.DiscardHandler)})
+	k.svc, err = knowledge.New(cfg, knowledge.Deps{
+		DB: db, Policy: k.policy, Engine: k.engine, Models: models, Egress: openEgress(t), Log: slog.New(slog.DiscardHandler),
+		Docs: fstest.MapFS{"how-to/a.md": &fstest.MapFile{Data: []byte("# A\n\nHow to do it.\n")}},
+	})
 	k.must(err)
 	return k
 }
@@ -85,11 +96,14 @@ type caller struct {
 	*kit
 	banks     knowledgev1.BankServiceClient
 	documents knowledgev1.DocumentServiceClient
+	sources   knowledgev1.BankSourceServiceClient
 }
 
 func (k *kit) as(p *policyv1.Principal) caller {
 	conn := rpctest.ServeAs(k.t, "knowledge", k.svc.Register, rpctest.WithPrincipal(p))
-	return caller{k, knowledgev1.NewBankServiceClient(conn), knowledgev1.NewDocumentServiceClient(conn)}
+	return caller{
+		k, knowledgev1.NewBankServiceClient(conn), knowledgev1.NewDocumentServiceClient(conn), knowledgev1.NewBankSourceServiceClient(conn),
+	}
 }
 
 func (k *kit) user(subject string) caller { return k.as(authn.User(subject)) }

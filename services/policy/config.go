@@ -96,6 +96,8 @@ func defaultServiceRules() []decide.Rule {
 			Permissions: []string{
 				"policy.approvals.check", "policy.events.read", "policy.turns.forget", "policy.grants.create", "policy.grants.end",
 				"registry.turns.forget", "registry.events.read", "inference.models.list",
+				// To show what models were sent: definitions of tools, shields, facts.
+				"registry.execution.run", "policy.shields.check", "knowledge.recall.run",
 			},
 		},
 		{
@@ -104,6 +106,9 @@ func defaultServiceRules() []decide.Rule {
 				"sessions.execution.run", "registry.execution.run", "knowledge.ingestion.run", "inference.models.*", "policy.shields.check",
 				"knowledge.recall.run",
 			},
+		},
+		{
+			Name: "mesh-knowledge", Roles: []string{"knowledge"}, Permissions: []string{"inference.models.embed", "inference.models.rerank"},
 		},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/file"
+	"github.com/windlass-dev/windlass/services/sessions/find"
 	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/input"
@@ -26,6 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/session"
+	"github.com/windlass-dev/windlass/services/sessions/share"
 	"github.com/windlass-dev/windlass/services/sessions/step"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
@@ -73,8 +75,9 @@ func newParts(s *Service, deps Deps) *parts {
 	})
 	p.sessions = session.New(session.Deps{
 		Store: st, Journal: p.journal, Access: p.access, Agents: p.agents, Blueprints: p.blueprints, Conversations: p.conversations, Keys: p.keys,
-		Bus: deps.Bus, Erase: s.eraser.Wake, Log: deps.Log,
+		Bus: deps.Bus, Erase: s.eraser.Wake, RestoreFor: cfg.RestoreFor, Log: deps.Log,
 	})
+	s.sessions, s.indexer = p.sessions, find.NewIndexer(st)
 	p.reruns = rerun.New(rerun.Deps{
 		Store: st, Access: p.access, Sessions: p.sessions, Agents: p.agents, Conversations: p.conversations, Models: deps.Models,
 		MaxBytes: cfg.MaxForkBytes,
@@ -149,6 +152,13 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		Budgets:       p.budgets, Waits: p.waits, Turns: p.turns, Children: p.children, Outbox: p.outbox, MaxLease: p.cfg.MaxLease,
 	})
 	artifacts := artifact.NewService(p.store, p.access)
+	execution := api.NewExecution(api.ExecutionDeps{
+		Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
+		Schedules: p.schedules, Budgets: p.budgets, Artifacts: artifacts, Now: p.store.Now,
+	})
+	p.shares = share.New(p.cfg.Shares, share.Deps{
+		Store: p.store, Access: p.access, Conversations: p.conversations, Sessions: p.Service.sessions, Bus: p.deps.Bus, Log: p.log,
+	})
 	approvals := approval.New(approval.Deps{Store: p.store, Access: p.access, Waits: p.waits, Input: p.input})
 	p.servers = servers{
 		agents:   api.NewAgents(p.agents, bundles, validator),
@@ -156,19 +166,18 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		turns: api.NewTurns(api.TurnDeps{
 			Access: p.access, Turns: p.turns, Children: p.children, Reruns: p.reruns, Approvals: approvals,
 			Watcher: api.NewWatcher(p.store, p.access, p.hub, p.cfg.ChatWait), Engine: p.deps.Dispatcher, Now: p.store.Now,
+			Contexts: api.NewContexts(execution, p.store, p.deps.Prompts),
 		}),
-		approvals: api.NewApprovals(approvals),
+		approvals: api.NewApprovals(approvals, p.feed),
 		budgets:   api.NewBudgets(p.budgets),
 		artifacts: api.NewArtifacts(artifacts),
 		files:     api.NewFiles(p.files),
 		webhooks:  api.NewWebhooks(p.webhooks),
 		schedules: api.NewSchedules(p.schedules, p.store.Now),
-		analytics: api.NewAnalytics(p.store),
+		analytics: api.NewAnalytics(p.store, p.deps.Policy),
 		events:    api.NewEvents(p.feed),
-		execution: api.NewExecution(api.ExecutionDeps{
-			Access: p.access, Steps: steps, Turns: p.turns, Waits: p.waits, Children: p.children, Conversations: p.conversations, Reruns: p.reruns,
-			Schedules: p.schedules, Budgets: p.budgets, Artifacts: artifacts, Now: p.store.Now,
-		}),
+		shares:    api.NewShares(p.shares, p.turns),
+		execution: execution,
 	}
 	return nil
 }

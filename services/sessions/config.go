@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/file"
 	"github.com/windlass-dev/windlass/services/sessions/limits"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
+	"github.com/windlass-dev/windlass/services/sessions/share"
 	"github.com/windlass-dev/windlass/services/sessions/wait"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
@@ -38,6 +39,8 @@ type Config struct {
 	MaxRestarts         int             `yaml:"max_restarts" default:"3" doc:"How often a lost workflow is restarted before its turn fails."`
 	MaxLease            time.Duration   `yaml:"max_lease" default:"1m" doc:"Maximum lease of a step."`
 	IdempotencyAge      time.Duration   `yaml:"idempotency_age" default:"24h" doc:"How long idempotency keys are stored."`
+	Shares              share.Config    `yaml:"shares" doc:"Shares of conversations."`
+	RestoreFor          time.Duration   `yaml:"restore_for" default:"30s" doc:"How long a deleted session can be restored. Then it is erased."`
 	SealKey             secret.Value    `yaml:"seal_key" doc:"Secret of at least 32 characters that encrypts the stored signing secrets of webhooks; the same for all processes with the sessions role. windlass up generates its own."`
 	OldSealKeys         []secret.Value  `yaml:"old_seal_keys" doc:"Previous values of seal_key. They decrypt stored secrets, which are then encrypted with seal_key."`
 	Files               file.Config     `yaml:"files" doc:"Limits of uploaded files."`

@@ -55,7 +55,7 @@ func TestADeletedSessionIsErasedElsewhere(t *testing.T) {
 		w := k.worker(turn)
 		w.begin()
 		w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
-		_, err := k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: turn.GetSessionId()})
+		_, err := k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: turn.GetSessionId(), Permanent: true})
 		must(t, err)
 		if len(k.dispatcher.forgotten) > 0 || len(k.policy.forgotten) > 0 {
 			t.Fatal("a service that does not run erases")

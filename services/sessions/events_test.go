@@ -110,7 +110,7 @@ func testDomainEvents(t *testing.T, postgres bool) {
 			t.Errorf("message %d of the stream: %v, want %q", i, m, want)
 		}
 	}
-	_, err = k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: turn.GetSessionId()})
+	_, err = k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: turn.GetSessionId(), Permanent: true})
 	must(t, err)
 	if types, _ := k.listed(nil, &sessionsv1.ListEventsRequest{}); slices.Contains(types, "turn.finished") {
 		t.Errorf("after the session was deleted: %q", types)

@@ -143,7 +143,7 @@ func TestFiles(t *testing.T) {
 		w.begin()
 		w.answer("infer-1", w.lease("infer-1"), &turnv1.Message{Content: executiontest.Text("a cat")}, 0)
 		w.finish(turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end")
-		_, err = k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: ses.GetId()})
+		_, err = k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: ses.GetId(), Permanent: true})
 		must(t, err)
 		left, err := sqldb.One(t.Context(), k.db.Reader(), sqldb.Column[int64], "SELECT count(*) FROM artifact_blobs")
 		if must(t, err); left != 0 {

@@ -111,7 +111,7 @@ func newKit(t testing.TB, o options) *kit {
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
 		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy, Ledger: k.ledger, Models: o.models,
 		Events: cmp.Or(o.events, &sessionstest.Registry{}), PolicyEvents: &sessionstest.Registry{},
-		Groups: o.groups,
+		Groups: o.groups, Prompts: promptsFake{},
 		Egress: out, Getenv: o.getenv(), Log: log,
 		Quotas: quota.Reader{Authorizer: o.quotas},
 	})

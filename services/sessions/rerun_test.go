@@ -155,7 +155,7 @@ func TestARerunFromTheStartHasAllRecordings(t *testing.T) {
 	_, err := k.exec.GetRecording(t.Context(), &executionv1.GetRecordingRequest{TurnId: turn.GetId(), MessageId: m.GetId(), CallId: "x9"})
 	wantFault(t, err, "not_found")
 	// Without the turn that is run again there is nothing to go by.
-	_, err = k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: of.GetSessionId()})
+	_, err = k.sessions.DeleteSession(t.Context(), &sessionsv1.DeleteSessionRequest{SessionId: of.GetSessionId(), Permanent: true})
 	must(t, err)
 	if s := k.recording(turn, m, "x1"); s != "none" {
 		t.Errorf("recording of a deleted turn: %s", s)

@@ -28,10 +28,13 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/erase"
 	"github.com/windlass-dev/windlass/services/sessions/eventfeed"
 	"github.com/windlass-dev/windlass/services/sessions/file"
+	"github.com/windlass-dev/windlass/services/sessions/find"
 	"github.com/windlass-dev/windlass/services/sessions/grant"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
+	"github.com/windlass-dev/windlass/services/sessions/session"
+	"github.com/windlass-dev/windlass/services/sessions/share"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 	"github.com/windlass-dev/windlass/services/sessions/wait"
@@ -40,7 +43,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// Deps are what the service needs; all but Groups, Policies, Models, Chains and Tools are required.
+// Deps are what the service needs; all but Groups, Policies, Models, Chains, Tools and Prompts are required.
 type Deps struct {
 	// DB is the service's database. It stays its owner's to close.
 	DB *sqldb.DB
@@ -60,6 +63,8 @@ type Deps struct {
 	Chains agent.ChainResolver
 	// Tools knows which tools there are; without it no agent is warned about.
 	Tools bundle.ToolLister
+	// Prompts shows what models were sent; without it that is not available.
+	Prompts api.Prompts
 	// Policy checks the approval rules of agents, says what those may do whose schedules fire, and keeps decisions.
 	Policy interface {
 		agent.ApprovalChecker
@@ -94,6 +99,9 @@ type Service struct {
 	bus       *bus.Bus
 	outbox    *outbox.Outbox
 	workers   *outbox.Workers
+	sessions  *session.Service
+	indexer   *find.Indexer
+	shares    *share.Service
 	turns     *turn.Service
 	waits     *wait.Service
 	children  *child.Service
@@ -121,6 +129,7 @@ type servers struct {
 	schedules *api.Schedules
 	analytics *api.Analytics
 	execution *api.Execution
+	shares    *api.Shares
 	events    *api.Events
 }
 
@@ -180,6 +189,7 @@ func (s *Service) openEvents(deps Deps) (err error) {
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	sessionsv1.RegisterAgentServiceServer(r, s.servers.agents)
 	sessionsv1.RegisterSessionServiceServer(r, s.servers.sessions)
+	sessionsv1.RegisterShareServiceServer(r, s.servers.shares)
 	sessionsv1.RegisterTurnServiceServer(r, s.servers.turns)
 	sessionsv1.RegisterBudgetServiceServer(r, s.servers.budgets)
 	sessionsv1.RegisterApprovalServiceServer(r, s.servers.approvals)

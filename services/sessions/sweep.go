@@ -34,6 +34,8 @@ func (s *Service) sweep(ctx context.Context) error {
 		{nil, s.outbox.WakeDue, "wakes"},
 		{nil, s.children.Sweep, "sub-agents"},
 		{s.grants.Woken(), s.grants.Sweep, "grants"},
+		{nil, s.sessions.Sweep, "deleted sessions"},
+		{nil, s.indexer.Sweep, "search"},
 	} {
 		loops.Go(func() {
 			sweep.Every(ctx, s.cfg.SweepInterval, l.wake, func(ctx context.Context) {
@@ -57,6 +59,9 @@ func (s *Service) forget(ctx context.Context) {
 		}
 		if err := s.files.ForgetUploads(ctx); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "expired uploads cannot be deleted", "error", err)
+		}
+		if err := s.shares.Forget(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "expired shares cannot be removed", "error", err)
 		}
 		if err := s.webhooks.Maintain(ctx); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "maintenance of webhooks failed", "error", err)

@@ -168,7 +168,7 @@ func TestGarbagePageTokensAreRefused(t *testing.T) {
 		"/v1/sessions", "/v1/events", "/v1/access-policies", "/v1/secrets", "/v1/connections", "/v1/grants", "/v1/audit", "/v1/quotas",
 		"/v1/turns", "/v1/sessions/" + session + "/turns", "/v1/sessions/" + session + "/messages",
 		"/v1/approvals", "/v1/budgets", "/v1/sessions/" + session + "/artifacts", "/v1/tool-groups", "/v1/schedules", "/v1/webhooks",
-		"/v1/files", "/v1/routes", "/v1/model-health", hook + "/deliveries", "/v1/banks", "/v1/banks/paged/documents",
+		"/v1/files", "/v1/routes", "/v1/model-health", hook + "/deliveries", "/v1/banks", "/v1/banks/paged/documents", "/v1/banks/paged/sources",
 		"/v1/memory",
 	}
 	paged := 0

@@ -197,6 +197,9 @@ func routesOf(t *testing.T) map[string][]rest.Route {
 		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/turns/{turn_id}/events"}, RPC: watchTurn},
 		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/sessions/{session_id}/events"}, RPC: watchTurn},
 		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/events:watch"}, RPC: watchEvents},
+		rest.Route{
+			Binding: httprule.Binding{Method: "GET", Pattern: "/v1/approvals:watch"}, RPC: "/windlass.sessions.v1.ApprovalService/WatchApprovals",
+		},
 		rest.Route{Binding: httprule.Binding{Method: "POST", Pattern: "/v1/files"}, RPC: upload},
 		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/files/{file_id}/content"}, RPC: content},
 		rest.Route{Binding: httprule.Binding{Method: "POST", Pattern: "/v1/uploads"}, RPC: begin},

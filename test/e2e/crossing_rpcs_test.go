@@ -54,6 +54,7 @@ const (
 	ofCaller   = "it is about the caller only"
 	ofBank     = `{"bank_id":"{bank}"}`
 	ofDocument = `{"bank_id":"{bank}","document_id":"{document}"}`
+	ofBankSrc  = `{"bank_id":"{bank}","source_id":"{banksource}"}`
 	ofUpload   = `{"upload_id":"{upload}"}`
 	ofCall     = `{"turn_id":"{turn}","message_id":"msg_1","call_id":"call_1"}`
 	ofStep     = `{"turn_id":"{waiting}","step":"infer-1","fence":1,`
@@ -69,16 +70,24 @@ var reaches = map[string]reach{
 	"AgentService.UpdateAgent": missing(`{"agent":{"id":"{agent}","instructions":"x"},"update_mask":"instructions"}`),
 
 	"SessionService.CreateSession": missing(`{"agent_id":"{agent}"}`), "SessionService.GetSession": ofOwner(ofSession),
-	"SessionService.ListSessions":  empty(`{}`, `{"agent_id":"{agent}"}`, `{"active":true}`),
+	"SessionService.ListSessions":  empty(`{}`, `{"agent_id":"{agent}"}`, `{"active":true}`, `{"q":"x"}`),
 	"SessionService.UpdateSession": ofOwner(`{"session":{"id":"{session}","title":"x"},"update_mask":"title"}`),
 	"SessionService.DeleteSession": ofOwner(ofSession), "SessionService.ListMessages": ofOwner(ofSession),
-	"SessionService.ForkSession": ofOwner(ofSession), "SessionService.ExportSession": ofOwner(ofSession),
-	"SessionAnalyticsService.GetSessionAnalytics": empty(`{}`),
+	"SessionService.RestoreSession": missing(ofSession),
+	"SessionService.ForkSession":    ofOwner(ofSession), "SessionService.ExportSession": ofOwner(ofSession),
+	"ShareService.CreateShare": ofOwner(`{"session_id":"{session}","audience":"anyone"}`), "ShareService.ListShares": ofOwner(ofSession),
+	"ShareService.RevokeShare":                    ofOwner(`{"session_id":"{session}","share_id":"shr_1"}`),
+	"ShareService.GetShared":                      missing(`{"token":"{session}"}`),
+	"ShareService.WatchShared":                    missing(`{"token":"{session}"}`),
+	"ShareService.ContinueShared":                 missing(`{"token":"{session}","message":"x"}`),
+	"SessionAnalyticsService.GetSessionAnalytics": empty(`{}`), "SessionAnalyticsService.GetUsage": empty(`{}`, `{"group_by":"USAGE_GROUP_USER"}`),
 
 	"TurnService.CreateTurn": ofOwner(`{"session_id":"{session}","input":"x"}`),
 	"TurnService.GetTurn":    ofOwner(ofTurn), "TurnService.CancelTurn": ofOwner(`{"turn_id":"{waiting}"}`),
-	"TurnService.ListTurns": empty(`{}`, `{"agent_id":"{agent}"}`), "TurnService.GetTurnTree": ofOwner(ofTurn),
+	"TurnService.ListTurns": empty(`{}`, `{"agent_id":"{agent}"}`, `{"q":"x"}`), "TurnService.GetTurnTree": ofOwner(ofTurn),
 	"TurnService.RerunTurn":       ofOwner(ofTurn),
+	"TurnService.GetTurnContext":  ofOwner(ofTurn),
+	"TurnService.ListTurnEvents":  ofOwner(ofTurn),
 	"TurnService.CompareTurns":    ofOwner(`{"turn_id":"{turn}","with":"{waiting}"}`),
 	"TurnService.SteerTurn":       ofOwner(`{"turn_id":"{waiting}","input":"x"}`),
 	"TurnService.ResolveToolCall": ofOwner(`{"turn_id":"{waiting}","call_id":"call_1","outcome":"done"}`),
@@ -86,6 +95,7 @@ var reaches = map[string]reach{
 	"TurnService.WatchTurn":       ofOwner(ofTurn, ofSession),
 
 	"ApprovalService.ListApprovals":  empty(`{}`, `{"session_id":"{session}"}`, `{"turn_id":"{waiting}"}`),
+	"ApprovalService.WatchApprovals": empty(`{}`),
 	"ApprovalService.GetApproval":    ofOwner(`{"approval_id":"{approval}"}`),
 	"ApprovalService.DecideApproval": ofOwner(`{"approval_id":"{approval}","decision":"approve"}`),
 	"ApprovalService.BatchDecideApprovals": alike(
@@ -118,7 +128,12 @@ var reaches = map[string]reach{
 
 	"BankService.CreateBank": not(creates), "BankService.ListBanks": empty(`{}`),
 	"BankService.GetBank": missing(ofBank), "BankService.DeleteBank": missing(ofBank),
-	"BankService.UpdateBank":         missing(`{"bank":{"id":"{bank}","description":"x"}}`),
+	"BankService.UpdateBank": missing(`{"bank":{"id":"{bank}","description":"x"}}`),
+	"BankService.PauseBank":  missing(ofBank), "BankService.ResumeBank": missing(ofBank),
+	"BankSourceService.CreateBankSource": missing(`{"bank_id":"{bank}","source":{"kind":"docs"}}`),
+	"BankSourceService.ListBankSources":  missing(ofBank), "BankSourceService.GetBankSource": missing(ofBankSrc),
+	"BankSourceService.SyncBankSource": missing(ofBankSrc), "BankSourceService.PauseBankSource": missing(ofBankSrc),
+	"BankSourceService.ResumeBankSource": missing(ofBankSrc), "BankSourceService.DeleteBankSource": missing(ofBankSrc),
 	"DocumentService.CreateDocument": missing(`{"bank_id":"{bank}","name":"x","text":"x"}`),
 	"DocumentService.UploadDocument": missing(`{"spec":{"bank_id":"{bank}","document":{"name":"x"}}}`),
 	"DocumentService.ListDocuments":  missing(ofBank), "DocumentService.GetDocument": missing(ofDocument),
@@ -127,7 +142,7 @@ var reaches = map[string]reach{
 	"SearchService.SearchBank":  missing(`{"bank_id":"{bank}","query":"x"}`),
 	"SearchService.SearchBanks": alike(`{"bank_ids":["{bank}"],"query":"x"}`),
 
-	"BudgetService.CreateBudget": not(creates), "BudgetService.ListBudgets": empty(`{}`),
+	"BudgetService.CreateBudget": not(creates), "BudgetService.ListBudgets": empty(`{}`), "BudgetService.GetBudgetTree": empty(`{}`),
 	"BudgetService.GetBudget":    missing(`{"budget_id":"{budget}"}`),
 	"BudgetService.UpdateBudget": missing(`{"budget":{"id":"{budget}","max_tokens":7},"update_mask":"maxTokens"}`),
 	"BudgetService.DeleteBudget": missing(`{"budget_id":"{budget}"}`),
@@ -168,6 +183,7 @@ var reaches = map[string]reach{
 	"ExecutionService.ResolveAuthorizations": not(namesIt),
 	"ExecutionService.GetQuotaUse":           not(namesIt),
 	"IngestionService.IngestVersion":         not(namesIt),
+	"IngestionService.RunSync":               not(namesIt),
 
 	"SourceService.CreateSource": not(creates), "SourceService.ListSources": empty(`{}`), "SourceService.GetSource": missing(ofSource),
 	"SourceService.UpdateSource": missing(`{"source":{"id":"{source}","disabled":true},"update_mask":"disabled"}`),
@@ -217,11 +233,12 @@ var reaches = map[string]reach{
 	"EventLogService.ReadEvents":       not(namesIt),
 
 	"AccessPolicyService.CreateAccessPolicy": not(creates), "AccessPolicyService.ListAccessPolicies": empty(`{}`),
-	"AccessPolicyService.GetAccessPolicy":    missing(`{"name":"{policy}"}`),
-	"AccessPolicyService.UpdateAccessPolicy": missing(`{"access_policy":{"name":"{policy}","disabled":true},"update_mask":"disabled"}`),
-	"AccessPolicyService.DeleteAccessPolicy": missing(`{"name":"{policy}"}`),
-	"AccessPolicyService.ExplainAccess":      alike(`{"tool":"{tool}"}`, `{"tool":"{tool}","subject":"{subject}"}`),
-	"AccessPolicyService.ReplayDecisions":    missing(`{"without":"{policy}","start_time":"2020-01-01T00:00:00Z"}`),
+	"AccessPolicyService.GetAccessPolicy":     missing(`{"name":"{policy}"}`),
+	"AccessPolicyService.UpdateAccessPolicy":  missing(`{"access_policy":{"name":"{policy}","disabled":true},"update_mask":"disabled"}`),
+	"AccessPolicyService.DeleteAccessPolicy":  missing(`{"name":"{policy}"}`),
+	"AccessPolicyService.ExplainAccess":       alike(`{"tool":"{tool}"}`, `{"tool":"{tool}","subject":"{subject}"}`),
+	"AccessPolicyService.ExplainAccessMatrix": alike(`{"tools":["{tool}"]}`, `{"tools":["{tool}"],"subjects":["{subject}"]}`),
+	"AccessPolicyService.ReplayDecisions":     missing(`{"without":"{policy}","start_time":"2020-01-01T00:00:00Z"}`),
 
 	"PolicyService.GetDecision":        missing(`{"decision_id":"{decision}"}`),
 	"PolicyService.ListDecisions":      empty(`{"turn_id":"{turn}"}`, `{"turn_id":"{waiting}"}`),

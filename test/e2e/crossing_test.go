@@ -122,11 +122,12 @@ func (x *crossing) objects() map[string]string {
 		"artifact": fmt.Sprint(artifacts[0]), "execution": execution[0].Str("id"), "decision": decisions[0].Str("id"),
 		"key": "trn/" + turn, "subject": "dev:s13-nobody", "quota": "user:dev:s13-nobody",
 		"bank": "s13bank", "document": made("/v1/banks/s13bank/documents", harness.JSON{"name": canary + ".md", "text": canary}),
-		"file":    uploaded(x.t, c, canary+".txt", []byte(canary)).Str("id"),
-		"fact":    made("/v1/memory", harness.JSON{"attribute": "canary", "value": canary}),
-		"upload":  c.Must("POST", "/v1/uploads", nil, "Upload-Length", "5").Str("id"),
-		"budget":  made("/v1/budgets", harness.JSON{"scope": "agent", "target": "s13agent", "period": "day", "max_tokens": "100000"}),
-		"webhook": made("/v1/webhooks", harness.JSON{"url": "http://127.0.0.1:1/" + canary, "events": []string{"turn.completed"}}),
+		"banksource": made("/v1/banks/s13bank/sources", harness.JSON{"kind": "url", "url": "http://127.0.0.1:1/" + canary}),
+		"file":       uploaded(x.t, c, canary+".txt", []byte(canary)).Str("id"),
+		"fact":       made("/v1/memory", harness.JSON{"attribute": "canary", "value": canary}),
+		"upload":     c.Must("POST", "/v1/uploads", nil, "Upload-Length", "5").Str("id"),
+		"budget":     made("/v1/budgets", harness.JSON{"scope": "agent", "target": "s13agent", "period": "day", "max_tokens": "100000"}),
+		"webhook":    made("/v1/webhooks", harness.JSON{"url": "http://127.0.0.1:1/" + canary, "events": []string{"turn.completed"}}),
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 // notREST are the RPCs for users that have no path of their own in REST: what streams, and what REST does in another way.
 var notREST = []string{
 	"windlass.sessions.v1.TurnService.WatchTurn", "windlass.sessions.v1.EventService.WatchEvents",
+	"windlass.sessions.v1.ApprovalService.WatchApprovals",
 	"windlass.inference.v1.InferenceService.ResolveModel",
 	"windlass.registry.v1.ToolService.RunTool", "windlass.registry.v1.ToolService.StopTool", "windlass.registry.v1.ToolService.WatchTools",
 	"windlass.registry.v1.ServerService.ListServers", "windlass.registry.v1.ServerService.ForwardRequest", // REST's way is MCP

@@ -91,3 +91,31 @@ func TestKnowledgeOverREST(t *testing.T) {
 		t.Errorf("the deleted bank: %d, %v", status, err)
 	}
 }
+
+// TestABankIsHybridWithTheScriptedModel: documents get vectors of the built-in provider, for which nothing but its name is configured.
+func TestABankIsHybridWithTheScriptedModel(t *testing.T) {
+	t.Parallel()
+	up := harness.Up(t, t.TempDir(), []string{
+		"WINDLASS_INFERENCE_DETECT=false", "WINDLASS_KNOWLEDGE_EMBEDDING_MODEL=builtin/scripted",
+		"WINDLASS_KNOWLEDGE_RERANK_MODEL=builtin/scripted",
+	})
+	c := up.Client
+	c.Must("POST", "/v1/banks", harness.JSON{"id": "handbook"})
+	c.Must("POST", "/v1/banks/handbook/documents", harness.JSON{"name": "leave.md", "text": "# Leave\n\nThirty days of leave."})
+	c.Must("POST", "/v1/banks/handbook/documents", harness.JSON{"name": "travel.md", "text": "# Travel\n\nTake the train."})
+	bank := func() harness.JSON { return c.Must("GET", "/v1/banks/handbook", nil) }
+	if !harness.Eventually(time.Minute, func() bool { b := bank(); return b["mode"] == "hybrid" && b["documents"] == "2" }) {
+		t.Fatalf("the bank stays %v", bank())
+	}
+	var found harness.JSON
+	search := func() bool {
+		found = c.Must("POST", "/v1/banks/handbook:search", harness.JSON{"query": "days of leave"})
+		return found["mode"] == "hybrid" && found["reranked"] == true
+	}
+	if !harness.Eventually(time.Minute, search) {
+		t.Fatalf("found %v", found)
+	}
+	if results := list(found, "results"); len(results) == 0 || results[0].Str("document_name") != "leave.md" {
+		t.Errorf("found %v", found)
+	}
+}

@@ -36,6 +36,7 @@ func (m *Mesh) Replay(t testing.TB, turns ...string) {
 	replayer.RegisterWorkflowWithOptions(turn.Turn, workflow.RegisterOptions{Name: contract.TurnWorkflow})
 	replayer.RegisterWorkflowWithOptions(schedule.Fire, workflow.RegisterOptions{Name: contract.ScheduleWorkflow})
 	replayer.RegisterWorkflowWithOptions(ingest.Ingest, workflow.RegisterOptions{Name: contract.IngestWorkflow})
+	replayer.RegisterWorkflowWithOptions(ingest.Sync, workflow.RegisterOptions{Name: contract.SyncWorkflow})
 	for id, h := range m.Histories(t, turns...) {
 		if err := replayer.ReplayWorkflowHistoryWithOptions(nil, h, historytest.Original(h)); err != nil {
 			t.Errorf("the history of %s: %v", id, err)

@@ -1,5 +1,5 @@
-// Package ingest is the workflow that has a version of a document ingested. The knowledge service does the work and keeps its state; the
-// workflow repeats the call until there is an outcome, and stops it when the ingestion is cancelled.
+// Package ingest has the workflows that have a version of a document ingested, and a source of a bank synced. The knowledge service does
+// the work and keeps its state; the workflow repeats the call until there is an outcome, and stops it when it is cancelled.
 package ingest
 
 import (
@@ -27,6 +27,8 @@ const (
 	heartbeatInterval = time.Second
 	// attemptTimeout bounds one call of the knowledge service, with the time that it waits for other ingestions.
 	attemptTimeout = time.Hour
+	// syncTimeout does so for a sync, which reads a whole site.
+	syncTimeout = 24 * time.Hour
 )
 
 // Ingest is the workflow. It tries until the knowledge service has an outcome: that service gives up a version, not this workflow.
@@ -38,6 +40,18 @@ func Ingest(ctx workflow.Context, in contract.IngestInput) (contract.IngestResul
 	})
 	var out contract.IngestResult
 	err := workflow.ExecuteActivity(ctx, act.IngestVersion, in).Get(ctx, &out)
+	return out, err
+}
+
+// Sync is the workflow of a sync, which does the same with it.
+func Sync(ctx workflow.Context, in contract.SyncInput) (contract.SyncResult, error) {
+	var act *Activities // typed nil: only the method's name is used
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: syncTimeout, HeartbeatTimeout: heartbeatTimeout, Summary: in.Sync,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 500 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
+	})
+	var out contract.SyncResult
+	err := workflow.ExecuteActivity(ctx, act.RunSync, in).Get(ctx, &out)
 	return out, err
 }
 
@@ -62,6 +76,20 @@ func (a *Activities) IngestVersion(ctx context.Context, in contract.IngestInput)
 		return contract.IngestResult{}, fmt.Errorf("ingest version %s: %w", in.Version, errors.Join(err, context.Cause(ctx)))
 	}
 	return contract.IngestResult{Outcome: enum.Name(resp.GetOutcome())}, nil
+}
+
+// RunSync has the knowledge service run a sync, as IngestVersion does with a version.
+func (a *Activities) RunSync(ctx context.Context, in contract.SyncInput) (contract.SyncResult, error) {
+	if id := activity.GetInfo(ctx).WorkflowExecution.ID; id != in.Sync {
+		return contract.SyncResult{}, temporal.NewNonRetryableApplicationError("workflow "+id+" is not of sync "+in.Sync, typeForeign, nil)
+	}
+	ctx, done := a.withHeartbeats(ctx)
+	defer done()
+	resp, err := a.knowledge.RunSync(ctx, &knowledgev1.RunSyncRequest{Tenant: in.Tenant, Sync: in.Sync})
+	if err != nil {
+		return contract.SyncResult{}, fmt.Errorf("run sync %s: %w", in.Sync, errors.Join(err, context.Cause(ctx)))
+	}
+	return contract.SyncResult{Outcome: enum.Name(resp.GetOutcome())}, nil
 }
 
 // errDrained ends a call that still runs after the drain time.
@@ -103,6 +131,7 @@ func Register(w worker.Registry, knowledge knowledgev1.IngestionServiceClient, d
 		return errors.New("ingest: a worker and a client of knowledge are required")
 	}
 	w.RegisterWorkflowWithOptions(Ingest, workflow.RegisterOptions{Name: contract.IngestWorkflow})
+	w.RegisterWorkflowWithOptions(Sync, workflow.RegisterOptions{Name: contract.SyncWorkflow})
 	w.RegisterActivity(&Activities{knowledge: knowledge, drain: drain})
 	return nil
 }

@@ -64,6 +64,16 @@ func (k *knowledge) IngestVersion(ctx context.Context, req *knowledgev1.IngestVe
 	return &knowledgev1.IngestVersionResponse{Outcome: knowledgev1.IngestionOutcome_INGESTION_OUTCOME_READY}, nil
 }
 
+func (k *knowledge) RunSync(ctx context.Context, req *knowledgev1.RunSyncRequest,
+	_ ...grpc.CallOption,
+) (*knowledgev1.RunSyncResponse, error) {
+	_, err := k.IngestVersion(ctx, &knowledgev1.IngestVersionRequest{Tenant: req.GetTenant(), Version: req.GetSync()})
+	if err != nil {
+		return nil, err
+	}
+	return &knowledgev1.RunSyncResponse{Outcome: knowledgev1.SyncOutcome_SYNC_OUTCOME_SYNCED}, nil
+}
+
 func (k *knowledge) calls() []*knowledgev1.IngestVersionRequest {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -108,6 +118,22 @@ func TestAForeignWorkflowIngestsNothing(t *testing.T) {
 	}
 }
 
+func TestSyncRepeatsTheCallUntilThereIsAnOutcome(t *testing.T) {
+	k := &knowledge{failures: 3}
+	env := environment(t, "syn_1", k)
+	env.ExecuteWorkflow(contract.SyncWorkflow, contract.SyncInput{Tenant: "default", Sync: "syn_1"})
+	var out contract.SyncResult
+	if err := env.GetWorkflowResult(&out); err != nil || out.Outcome != "synced" || len(k.calls()) != 4 {
+		t.Errorf("result %v, %v after %d calls", out, err, len(k.calls()))
+	}
+	foreign := environment(t, "syn_2", k)
+	foreign.ExecuteWorkflow(contract.SyncWorkflow, contract.SyncInput{Tenant: "default", Sync: "syn_1"})
+	err, ok := errors.AsType[*sdktemporal.ApplicationError](foreign.GetWorkflowError())
+	if !ok || err.Type() != typeForeign || len(k.calls()) != 4 {
+		t.Errorf("a foreign workflow: %d calls, %v", len(k.calls()), foreign.GetWorkflowError())
+	}
+}
+
 func TestRegisterNeedsAClient(t *testing.T) {
 	if err := Register(nil, nil, 0); err == nil {
 		t.Error("nothing was registered without an error")
@@ -118,6 +144,7 @@ func TestRegisterNeedsAClient(t *testing.T) {
 func TestHistoriesReplay(t *testing.T) {
 	historytest.Replay(t, histories, func(r worker.WorkflowReplayer) {
 		r.RegisterWorkflowWithOptions(Ingest, workflow.RegisterOptions{Name: contract.IngestWorkflow})
+		r.RegisterWorkflowWithOptions(Sync, workflow.RegisterOptions{Name: contract.SyncWorkflow})
 	})
 }
 
@@ -137,6 +164,19 @@ func TestAgainstTemporal(t *testing.T) {
 			t.Errorf("result %v, %v", out, err)
 		}
 		keep(t, c, run, "repeated")
+	})
+	t.Run("a sync after a repeated call", func(t *testing.T) {
+		work(t, c, &knowledge{failures: 1})
+		run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "syn_repeated", TaskQueue: contract.TaskQueue},
+			contract.SyncWorkflow, contract.SyncInput{Tenant: "default", Sync: "syn_repeated"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out contract.SyncResult
+		if err := run.Get(t.Context(), &out); err != nil || out.Outcome != "synced" {
+			t.Errorf("result %v, %v", out, err)
+		}
+		keep(t, c, run, "synced")
 	})
 	t.Run("a cancel stops the call", func(t *testing.T) {
 		k := &knowledge{wait: true, called: make(chan struct{}, 1)}

@@ -66,7 +66,7 @@ func commands(r *command.Runner) []*cobra.Command {
 	answer.Flags().Bool("decline", false, "say that you do not want to answer")
 	answer.Flags().Bool("error", false, "the tool of the client failed; ANSWER says why")
 	return []*cobra.Command{
-		decide("approve", "Approve a call", "approve"), decide("deny", "Deny a call", "deny"), answer,
+		decide("approve", "Approve a call", "approve"), decide("deny", "Deny a call", "deny"), answer, watchCommand(r),
 	}
 }
 

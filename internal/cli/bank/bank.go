@@ -2,6 +2,7 @@
 package bank
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,6 +65,7 @@ func commands(r *command.Runner) []*cobra.Command {
 	add.Flags().String("type", "", "media type, for example text/markdown; none = by the name and the content")
 	add.Flags().StringArray("label", nil, "label, which readers need; may be repeated")
 	add.Flags().StringToString("attribute", nil, "attribute, by which searches filter, as NAME=VALUE; may be repeated")
+	add.Flags().Bool("wait", false, "wait until the documents are ingested")
 	list := &cobra.Command{Use: "documents BANK", Short: "List the documents of a bank", Args: cobra.ExactArgs(1), RunE: r.Run(list)}
 	list.Flags().Int("limit", command.DefaultLimit, "list so many at most, 0 = all")
 	search := &cobra.Command{
@@ -75,7 +77,7 @@ func commands(r *command.Runner) []*cobra.Command {
 	remove := &cobra.Command{
 		Use: "remove BANK DOCUMENT…", Short: "Delete documents of a bank, by their ids", Args: cobra.MinimumNArgs(2), RunE: r.Run(remove),
 	}
-	return []*cobra.Command{create, add, list, search, remove}
+	return append([]*cobra.Command{create, add, list, search, remove}, sourceCommands(r)...)
 }
 
 func create(c *command.Call) error {
@@ -90,38 +92,74 @@ func add(c *command.Call) error {
 	if c.Flag("name") != "" && len(c.Args) > 2 {
 		return app.Usage("--name is for one file")
 	}
+	var added []*knowledgev1.Document
 	for _, path := range c.Args[1:] {
-		if err := addFile(c, path); err != nil {
+		d, err := addFile(c, path)
+		if err != nil {
 			return fmt.Errorf("%s: %w", output.Line(path), err)
 		}
+		added = append(added, d)
+	}
+	if c.Bool("wait") {
+		return waitForDocuments(c, added)
 	}
 	return nil
 }
 
+// waitForDocuments shows the progress of documents until each is ingested. It fails if one could not be.
+func waitForDocuments(c *command.Call, added []*knowledgev1.Document) error {
+	bar := newBar(c)
+	defer bar.clear()
+	var problems []error
+	for i, d := range added {
+		now := d
+		for waits(now.GetState()) {
+			bar.draw(int32(i), int32(len(added)), enum.Name(now.GetState()))
+			if err := bar.pause(); err != nil {
+				return err
+			}
+			now = &knowledgev1.Document{}
+			if _, err := c.Do(&knowledgev1.GetDocumentRequest{BankId: c.Args[0], DocumentId: d.GetId()}, now); err != nil {
+				return err
+			}
+		}
+		if now.GetState() != knowledgev1.DocumentState_DOCUMENT_STATE_READY {
+			name, problem := output.Line(d.GetName()), output.Line(now.GetProblem())
+			problems = append(problems, fmt.Errorf("%s is %s: %s", name, enum.Name(now.GetState()), problem))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// waits reports whether a document of a state is still to be ingested.
+func waits(state knowledgev1.DocumentState) bool {
+	return state == knowledgev1.DocumentState_DOCUMENT_STATE_QUEUED || state == knowledgev1.DocumentState_DOCUMENT_STATE_INGESTING
+}
+
 // addFile stores one file.
-func addFile(c *command.Call, path string) error {
+func addFile(c *command.Call, path string) (*knowledgev1.Document, error) {
 	form, err := formOf(c, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	form.Content = c.In
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { _ = f.Close() }() // read only: nothing is lost
 		form.Content = f
 	}
 	var d knowledgev1.Document
 	if err := c.Client.Upload(c.Ctx, form, &d); err != nil {
-		return err
+		return nil, err
 	}
 	raw, err := codec.Marshal(&d)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.Printf(d.GetId(), raw, "%s is %s, %s", output.Line(d.GetName()), d.GetId(), enum.Name(d.GetState()))
+	return &d, c.Printf(d.GetId(), raw, "%s is %s, %s", output.Line(d.GetName()), d.GetId(), enum.Name(d.GetState()))
 }
 
 // formOf returns the form of a file, without its content.

@@ -72,7 +72,7 @@ func commands(r *command.Runner) []*cobra.Command {
 		}),
 	}
 	limitFlags(update)
-	return []*cobra.Command{create, update}
+	return []*cobra.Command{create, update, treeCommand(r)}
 }
 
 // limits are the flags of limits.

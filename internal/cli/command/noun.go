@@ -32,6 +32,8 @@ type Noun struct {
 	Partial bool
 	// Force describes --force of the delete command, "" if there is no such flag.
 	Force string
+	// Permanent describes --permanent of the delete command, "" if there is no such flag.
+	Permanent string
 	// More returns the commands that only this noun has.
 	More func(*Runner) []*cobra.Command
 }
@@ -104,7 +106,7 @@ func (n Noun) removeCommand(r *Runner) *cobra.Command {
 		RunE: r.Run(func(c *Call) error {
 			for _, id := range c.Args {
 				req := client.Named(n.Remove, id)
-				if err := c.Given(req, "force"); err != nil {
+				if err := c.Given(req, "force", "permanent"); err != nil {
 					return err
 				}
 				if _, err := c.Do(req, nil); err != nil {
@@ -119,6 +121,9 @@ func (n Noun) removeCommand(r *Runner) *cobra.Command {
 	}
 	if n.Force != "" {
 		cmd.Flags().Bool("force", false, n.Force)
+	}
+	if n.Permanent != "" {
+		cmd.Flags().Bool("permanent", false, n.Permanent)
 	}
 	return cmd
 }

@@ -16,7 +16,9 @@ func Noun() command.Noun {
 		Name: "decision", Plural: "decisions", Short: "Decisions: who was allowed what, and why",
 		List: &policyv1.ListDecisionsRequest{}, Get: &policyv1.GetDecisionRequest{},
 		Filters: []command.Filter{
-			{Name: "turn", Query: "turn_id", Usage: "only decisions of this turn"}, {Name: "denied-only", Usage: "only refusals", Bool: true},
+			{Name: "turn", Query: "turn_id", Usage: "only decisions of this turn"},
+			{Name: "call", Query: "call_id", Usage: "only decisions about the call with this ID"},
+			{Name: "denied-only", Usage: "only refusals", Bool: true},
 		},
 		Header: []string{"ID", "AGE", "SUBJECT", "KIND", "RESOURCE", "ALLOWED", "REASON"},
 		Read: command.Typed((*policyv1.Decision).GetId, func(m *policyv1.Decision, now time.Time) []string {

@@ -18,6 +18,7 @@ func Noun() command.Noun {
 		List: &registryv1.ListExecutionsRequest{}, Get: &registryv1.GetExecutionRequest{},
 		Filters: append([]command.Filter{
 			{Name: "turn", Query: "turn_id", Usage: "only executions of this turn"},
+			{Name: "call", Query: "call_id", Usage: "only executions of the call with this ID"},
 			{Name: "tool", Usage: "only executions of this tool"},
 			{Name: "session", Query: "session_id", Usage: "only executions in this session"},
 			{Name: "source", Usage: "only executions of tools of this source"},

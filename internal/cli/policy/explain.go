@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/client"
 	"github.com/windlass-dev/windlass/internal/cli/command"
 	"github.com/windlass-dev/windlass/internal/cli/output"
+	"github.com/windlass-dev/windlass/internal/cli/usage"
 	"github.com/windlass-dev/windlass/libs/enum"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
@@ -34,7 +35,52 @@ func explainCommand(r *command.Runner) *cobra.Command {
 	cmd.Flags().String("subject", "", "subject of another user")
 	cmd.Flags().String("claims", "", "claims of that user, as a JSON object")
 	cmd.Flags().StringArray("role", nil, "role of that user; may be repeated")
+	cmd.Flags().String("draft", "", "file with a draft of a policy (YAML, - for standard input): decide as if it were stored")
 	return cmd
+}
+
+// Access returns "windlass access".
+func Access(r *command.Runner) *cobra.Command {
+	matrix := &cobra.Command{
+		Use: "matrix TOOL…", Short: "Show which users may call which tools: allow, deny, or ask for an approval", Args: cobra.MinimumNArgs(1),
+		Long: "Show for each user and tool what becomes of a call. Users are those of --subject, as in the last recorded decision about each;\n" +
+			"without any it is you. Each cell is what 'windlass access explain TOOL' says.",
+		Example: "  windlass access matrix orders__search orders__delete --subject alice --subject bob", RunE: r.Run(showMatrix),
+	}
+	matrix.Flags().StringArray("subject", nil, "subject of a user; may be repeated")
+	matrix.Flags().String("draft", "", "file with a draft of a policy (YAML, - for standard input): decide as if it were stored")
+	return usage.Group("access", "Access: who may call which tools, and why", nil, explainCommand(r), matrix)
+}
+
+func showMatrix(c *command.Call) error {
+	subjects, _ := c.Cmd.Flags().GetStringArray("subject") // the flag exists
+	req := &policyv1.ExplainAccessMatrixRequest{Subjects: subjects, Tools: c.Args}
+	if err := addDraft(c, req); err != nil {
+		return err
+	}
+	var got policyv1.ExplainAccessMatrixResponse
+	raw, err := c.Do(req, &got)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, cell := range got.GetCells() {
+		rows = append(rows, []string{cell.GetSubject(), cell.GetTool(), enum.Name(cell.GetDecision()), cell.GetRule()})
+	}
+	return c.PrintTable("", raw, []string{"SUBJECT", "TOOL", "DECISION", "RULE"}, rows...)
+}
+
+// addDraft reads the draft that a flag names into a request.
+func addDraft(c *command.Call, req proto.Message) error {
+	file := c.Flag("draft")
+	if file == "" {
+		return nil
+	}
+	draft, err := readDraft(c.App, file)
+	if err != nil {
+		return err
+	}
+	return client.Set(req, "draft", draft)
 }
 
 func explain(c *command.Call) error {
@@ -59,6 +105,9 @@ func explain(c *command.Call) error {
 	default:
 		proto.Merge(req, &policyv1.ExplainAccessRequest{Principal: &policyv1.ExplainedPrincipal{Subject: subject, Roles: roles}})
 	}
+	if err := addDraft(c, req); err != nil {
+		return err
+	}
 	var e policyv1.ExplainAccessResponse
 	raw, err := c.Do(req, &e)
 	if err != nil {
@@ -73,6 +122,9 @@ func explanation(e *policyv1.ExplainAccessResponse) string {
 	answer := "denied"
 	if e.GetAllowed() {
 		answer = "allowed"
+	}
+	if e.GetApprovalRule() != "" {
+		answer = fmt.Sprintf("allowed with an approval (rule %s)", output.Line(e.GetApprovalRule()))
 	}
 	fmt.Fprintf(&b, "%s: %s\n", answer, output.Line(e.GetReason()))
 	for _, p := range e.GetExplained() {

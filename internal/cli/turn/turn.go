@@ -30,6 +30,11 @@ func Noun() command.Noun {
 				Name: "status", Usage: "only turns that are queued, running, waiting, completed, failed or cancelled",
 				Enum: turnv1.TurnStatus(0).Descriptor(),
 			},
+			{Name: "search", Query: "q", Usage: "only turns with all of these words in their messages"},
+			{
+				Name: "order", Query: "order_by",
+				Usage: "cost, duration or create_time, each with \" desc\" behind it for the highest first; without it the newest first",
+			},
 			{Name: "view", Usage: "full: inputs and outputs are not cut to 200 characters"},
 		}, command.TimeFilters("turns")...),
 		Header: []string{"ID", "SESSION", "STATUS", "STOP", "TOOLS", "TOKENS", "AGE", "INPUT"},
@@ -46,7 +51,7 @@ func Noun() command.Noun {
 func commands(r *command.Runner) []*cobra.Command {
 	return []*cobra.Command{
 		createCommand(r), watchCommand(r), cancelCommand(r), steerCommand(r), resolveCommand(r), treeCommand(r), openCommand(r),
-		rerunCommand(r), compareCommand(r),
+		rerunCommand(r), compareCommand(r), contextCommand(r), journalCommand(r),
 	}
 }
 

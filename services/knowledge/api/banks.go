@@ -13,7 +13,38 @@ import (
 // banks implements BankService.
 type banks struct {
 	knowledgev1.UnimplementedBankServiceServer
-	banks *bank.Service
+	banks  *bank.Service
+	spaces func(ctx context.Context, tenant string, banks []string) (map[string]store.Space, error)
+}
+
+// toProto returns a bank with its mode.
+func (s *banks) toProto(ctx context.Context, b store.Bank) (*knowledgev1.Bank, error) {
+	all, err := s.allToProto(ctx, []store.Bank{b})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// allToProto returns banks of one tenant with their modes.
+func (s *banks) allToProto(ctx context.Context, all []store.Bank) ([]*knowledgev1.Bank, error) {
+	var spaces map[string]store.Space
+	if s.spaces != nil && len(all) > 0 {
+		ids := make([]string, len(all))
+		for i, b := range all {
+			ids[i] = b.ID
+		}
+		var err error
+		if spaces, err = s.spaces(ctx, all[0].Tenant, ids); err != nil {
+			return nil, err
+		}
+	}
+	var out []*knowledgev1.Bank
+	for _, b := range all {
+		_, hybrid := spaces[b.ID]
+		out = append(out, bankToProto(b, hybrid))
+	}
+	return out, nil
 }
 
 // CreateBank implements BankService.
@@ -23,16 +54,39 @@ func (s *banks) CreateBank(ctx context.Context, req *knowledgev1.CreateBankReque
 	if err != nil {
 		return nil, err
 	}
-	return bankToProto(b), nil
+	return s.toProto(ctx, b)
 }
 
 // GetBank implements BankService.
 func (s *banks) GetBank(ctx context.Context, req *knowledgev1.GetBankRequest) (*knowledgev1.Bank, error) {
-	b, err := s.banks.Get(ctx, req.GetBankId())
+	b, counts, err := s.banks.Get(ctx, req.GetBankId())
 	if err != nil {
 		return nil, err
 	}
-	return bankToProto(b), nil
+	out := bankToProto(b)
+	out.Counts = &knowledgev1.DocumentCounts{
+		Queued: counts[store.Queued], Ingesting: counts[store.Ingesting], Ready: counts[store.Ready], Failed: counts[store.Failed],
+		Cancelled: counts[store.Cancelled],
+	}
+	return out, nil
+}
+
+// PauseBank implements BankService.
+func (s *banks) PauseBank(ctx context.Context, req *knowledgev1.PauseBankRequest) (*knowledgev1.Bank, error) {
+	return s.pause(ctx, req.GetBankId(), true)
+}
+
+// ResumeBank implements BankService.
+func (s *banks) ResumeBank(ctx context.Context, req *knowledgev1.ResumeBankRequest) (*knowledgev1.Bank, error) {
+	return s.pause(ctx, req.GetBankId(), false)
+}
+
+func (s *banks) pause(ctx context.Context, id string, paused bool) (*knowledgev1.Bank, error) {
+	b, err := s.banks.Pause(ctx, id, paused)
+	if err != nil {
+		return nil, err
+	}
+	return s.toProto(ctx, b)
 }
 
 // ListBanks implements BankService.
@@ -49,10 +103,8 @@ func (s *banks) ListBanks(ctx context.Context, req *knowledgev1.ListBanksRequest
 	}
 	out := &knowledgev1.ListBanksResponse{}
 	rows, out.NextPageToken = page.Trim(rows, size, list, func(b store.Bank) any { return b.ID })
-	for _, b := range rows {
-		out.Banks = append(out.Banks, bankToProto(b))
-	}
-	return out, nil
+	out.Banks, err = s.allToProto(ctx, rows)
+	return out, err
 }
 
 var bankFields = fieldmask.Resource{Name: "bank", Mutable: []string{"display_name", "description"}, Fixed: []string{"id"}}
@@ -60,7 +112,7 @@ var bankFields = fieldmask.Resource{Name: "bank", Mutable: []string{"display_nam
 // UpdateBank implements BankService.
 func (s *banks) UpdateBank(ctx context.Context, req *knowledgev1.UpdateBankRequest) (*knowledgev1.Bank, error) {
 	b, err := s.banks.Update(ctx, req.GetBank().GetId(), func(b *store.Bank) error {
-		now := bankToProto(*b)
+		now := bankToProto(*b, false)
 		if err := bankFields.Apply(now, req.GetBank(), req.GetUpdateMask().GetPaths()); err != nil {
 			return err
 		}
@@ -70,7 +122,7 @@ func (s *banks) UpdateBank(ctx context.Context, req *knowledgev1.UpdateBankReque
 	if err != nil {
 		return nil, err
 	}
-	return bankToProto(b), nil
+	return s.toProto(ctx, b)
 }
 
 // DeleteBank implements BankService.

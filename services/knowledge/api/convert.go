@@ -6,13 +6,18 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
 
-// lexical is the mode of a bank that is searched by words.
-const lexical = "lexical"
+// mode says how a bank is, or was, searched.
+func mode(hybrid bool) string {
+	if hybrid {
+		return "hybrid"
+	}
+	return "lexical"
+}
 
-func bankToProto(b store.Bank) *knowledgev1.Bank {
+func bankToProto(b store.Bank, hybrid bool) *knowledgev1.Bank {
 	return &knowledgev1.Bank{
-		Id: b.ID, DisplayName: b.DisplayName, Description: b.Description, Documents: b.Documents, Chunks: b.Chunks, Mode: lexical,
-		Subject: b.Subject, CreateTime: timestamp.Of(b.CreateTime), UpdateTime: timestamp.Of(b.UpdateTime),
+		Id: b.ID, DisplayName: b.DisplayName, Description: b.Description, Documents: b.Documents, Chunks: b.Chunks, Mode: mode(hybrid),
+		Subject: b.Subject, CreateTime: timestamp.Of(b.CreateTime), UpdateTime: timestamp.Of(b.UpdateTime), Paused: b.Paused,
 	}
 }
 

@@ -12,12 +12,23 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/access"
 	"github.com/windlass-dev/windlass/services/knowledge/ingest"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
+	"github.com/windlass-dev/windlass/services/knowledge/syncs"
 )
 
 // ingestion implements IngestionService.
 type ingestion struct {
 	knowledgev1.UnimplementedIngestionServiceServer
 	ingestions *ingest.Service
+	syncs      *syncs.Service
+}
+
+// RunSync implements IngestionService.
+func (s *ingestion) RunSync(ctx context.Context, req *knowledgev1.RunSyncRequest) (*knowledgev1.RunSyncResponse, error) {
+	outcome, err := s.syncs.Sync(ctx, req.GetTenant(), req.GetSync())
+	if err != nil {
+		return nil, err
+	}
+	return &knowledgev1.RunSyncResponse{Outcome: enum.Parse[knowledgev1.SyncOutcome](string(outcome))}, nil
 }
 
 // IngestVersion implements IngestionService.

@@ -15,24 +15,28 @@ type searches struct {
 
 // SearchBank implements SearchService.
 func (s *searches) SearchBank(ctx context.Context, req *knowledgev1.SearchBankRequest) (*knowledgev1.SearchBankResponse, error) {
-	results, err := s.searches.Bank(ctx, req.GetBankId(), search.Query{
+	found, err := s.searches.Bank(ctx, req.GetBankId(), search.Query{
 		Text: req.GetQuery(), Attributes: req.GetAttributes(), Results: int(req.GetPageSize()),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &knowledgev1.SearchBankResponse{Results: resultsToProto(results), Mode: lexical}, nil
+	return &knowledgev1.SearchBankResponse{
+		Results: resultsToProto(found.Results), Mode: mode(found.Hybrid), Reranked: found.Reranked,
+	}, nil
 }
 
 // SearchBanks implements SearchService.
 func (s *searches) SearchBanks(ctx context.Context, req *knowledgev1.SearchBanksRequest) (*knowledgev1.SearchBanksResponse, error) {
-	results, skipped, err := s.searches.Banks(ctx, req.GetBankIds(), search.Query{
+	found, err := s.searches.Banks(ctx, req.GetBankIds(), search.Query{
 		Text: req.GetQuery(), Attributes: req.GetAttributes(), Results: int(req.GetPageSize()),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &knowledgev1.SearchBanksResponse{Results: resultsToProto(results), Mode: lexical, SkippedBankIds: skipped}, nil
+	return &knowledgev1.SearchBanksResponse{
+		Results: resultsToProto(found.Results), Mode: mode(found.Hybrid), SkippedBankIds: found.Missing, Reranked: found.Reranked,
+	}, nil
 }
 
 func resultsToProto(results []search.Result) []*knowledgev1.SearchResult {

@@ -23,6 +23,8 @@ type Deps struct {
 	Access access.Reader
 	// Limit is the maximum number of banks of a tenant.
 	Limit int
+	// Resumed is called after a bank was resumed.
+	Resumed func()
 	// Log gets what went wrong after an answer.
 	Log *slog.Logger
 }
@@ -49,9 +51,29 @@ func (s *Service) Create(ctx context.Context, b store.Bank) (store.Bank, error) 
 	return b, err
 }
 
-// Get returns a bank that the caller may read.
-func (s *Service) Get(ctx context.Context, id string) (store.Bank, error) {
+// Get returns a bank that the caller may read, and how many of its documents are in each state.
+func (s *Service) Get(ctx context.Context, id string) (store.Bank, map[store.State]int64, error) {
 	b, _, err := s.Access.Bank(ctx, id)
+	if err != nil {
+		return b, nil, err
+	}
+	counts, err := s.Store.Counts(ctx, b.Tenant, b.ID)
+	return b, counts, err
+}
+
+// Pause keeps documents of a bank that the caller may read from being ingested, or lets them again.
+func (s *Service) Pause(ctx context.Context, id string, paused bool) (store.Bank, error) {
+	b, _, err := s.Access.Bank(ctx, id)
+	if err != nil {
+		return b, err
+	}
+	b, err = s.Store.PauseBank(ctx, b.Tenant, b.ID, paused)
+	if errors.Is(err, store.ErrNotFound) {
+		err = access.NoBank(id)
+	}
+	if err == nil && !paused {
+		s.Resumed()
+	}
 	return b, err
 }
 

@@ -1,5 +1,5 @@
-// Package dispatch has versions of documents ingested by Temporal: one workflow for each version, with the version's id. It is the only
-// part of the knowledge service that calls Temporal.
+// Package dispatch has versions of documents ingested, and sources of banks synced, by Temporal: one workflow for each version and each
+// sync, with its id. It is the only part of the knowledge service that calls Temporal.
 package dispatch
 
 import (
@@ -37,8 +37,17 @@ func New(c client.Client) (*Temporal, error) {
 
 // Start implements ingest.Engine. A workflow that runs is left alone. One that is closed is started again: it finds out what is left.
 func (d *Temporal) Start(ctx context.Context, tenant, version string) error {
+	return d.start(ctx, tenant, version, contract.IngestWorkflow, contract.IngestInput{Tenant: tenant, Version: version})
+}
+
+// StartSync implements syncs.Engine, as Start does for versions.
+func (d *Temporal) StartSync(ctx context.Context, tenant, sync string) error {
+	return d.start(ctx, tenant, sync, contract.SyncWorkflow, contract.SyncInput{Tenant: tenant, Sync: sync})
+}
+
+func (d *Temporal) start(ctx context.Context, tenant, id, workflow string, in any) error {
 	_, err := d.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: version, TaskQueue: contract.TaskQueue,
+		ID: id, TaskQueue: contract.TaskQueue,
 		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		Priority:                 temporal.Priority{PriorityKey: priority, FairnessKey: tenant},
@@ -46,9 +55,9 @@ func (d *Temporal) Start(ctx context.Context, tenant, version string) error {
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(contract.AttributeTenant).ValueSet(tenant),
 		),
-	}, contract.IngestWorkflow, contract.IngestInput{Tenant: tenant, Version: version})
+	}, workflow, in)
 	if err != nil {
-		return fmt.Errorf("start workflow %s: %w", version, err)
+		return fmt.Errorf("start workflow %s: %w", id, err)
 	}
 	return nil
 }

@@ -51,6 +51,17 @@ func TestStart(t *testing.T) {
 	}
 }
 
+func TestStartSync(t *testing.T) {
+	e := &engine{}
+	if err := (&Temporal{client: e}).StartSync(t.Context(), "acme", "syn_1"); err != nil {
+		t.Fatal(err)
+	}
+	testwant.Equal(t, "ID", e.options.ID, "syn_1")
+	if e.args[0] != contract.SyncWorkflow || e.args[1] != (contract.SyncInput{Tenant: "acme", Sync: "syn_1"}) {
+		t.Errorf("arguments %v", e.args)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	if _, err := New(nil); err == nil {
 		t.Error("a dispatcher without a client was made")

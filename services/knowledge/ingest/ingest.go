@@ -87,7 +87,7 @@ type Config struct {
 	RestartAfter time.Duration
 }
 
-// Deps are what the service works with. All are required.
+// Deps are what the service works with. All but Ready are required.
 type Deps struct {
 	// Store has the documents.
 	Store *store.Store
@@ -95,6 +95,8 @@ type Deps struct {
 	Reader Reader
 	// Engine runs workflows.
 	Engine Engine
+	// Ready is called after a version became ready.
+	Ready func()
 	// Log receives what no caller gets.
 	Log *slog.Logger
 }
@@ -158,6 +160,9 @@ func (s *Service) attempt(ctx context.Context, p store.Pending, d store.Document
 	}
 	switch {
 	case err == nil:
+		if state == store.Ready && s.deps.Ready != nil {
+			s.deps.Ready()
+		}
 		return Outcome(state), nil
 	case errors.Is(err, store.ErrNotFound):
 		return Superseded, nil

@@ -9,16 +9,18 @@ import (
 	"slices"
 )
 
-// Parameters of the ranking. k1 and b are the usual ones of BM25; the others were not tuned.
+// Parameters of the ranking. k1 and relatedShare were chosen on one half of the questions of bench/retrieval; its README has the figures.
 const (
 	// k1 says how soon further occurrences of a word stop to count.
-	k1 = 1.2
+	k1 = 0.9
 	// b says how much a long chunk must have a word more often than a short one; 1 = in proportion to its length.
 	b = 0.75
 	// headingWeight is how often an occurrence in a heading counts.
 	headingWeight = 2
 	// documentShare is the weight of what the whole document has of the query, beside that of the chunk.
 	documentShare = 0.5
+	// relatedShare is the weight of a word that means nearly the same as one of the query.
+	relatedShare = 0.8
 )
 
 // maxQuery is the number of analysed words of a query that count.
@@ -105,22 +107,30 @@ func (s Statistics) InverseFrequency(word string) float64 {
 	return math.Log(1 + (max(float64(s.Chunks), n)-n+0.5)/(n+0.5))
 }
 
+// RelatedFrequency is InverseFrequency of a word that means nearly the same as a word of the query, as it weighs in scores: less than
+// that word, and never more than it if the bank has it.
+func (s Statistics) RelatedFrequency(word, other string) float64 {
+	out := s.InverseFrequency(other)
+	if idf := s.InverseFrequency(word); idf > 0 {
+		out = min(out, idf)
+	}
+	return relatedShare * out
+}
+
 // Rank orders candidates of one bank, the best first, and equal ones by their id. The score of a chunk is
 //
 //	BM25(chunk) + documentShare · Σ over the words of the query of the best share that a candidate of its document gets for the word
 //
 // BM25 is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3: the sum over the
 // words of idf · tf · (k1 + 1) / (tf + k1 · (1 - b + b · length / mean length)). The second part prefers chunks whose document is about
-// the whole query: what is said once at its beginning is rarely repeated in each of its sections.
+// the whole query: what is said once at its beginning is rarely repeated in each of its sections. For each word of the query, a chunk gets
+// the best share of the word itself and of its related words.
 func Rank(query []string, s Statistics, candidates []Candidate) []Scored {
 	mean := 1.0
 	if s.Chunks > 0 && s.Length > 0 {
 		mean = float64(s.Length) / float64(s.Chunks)
 	}
-	idf := make([]float64, len(query))
-	for i, word := range query {
-		idf[i] = s.InverseFrequency(word)
-	}
+	words := weigh(query, s)
 	scores := make([]Scored, len(candidates))
 	best := map[string][]float64{}
 	for i, c := range candidates {
@@ -131,12 +141,13 @@ func Rank(query []string, s Statistics, candidates []Candidate) []Scored {
 			best[c.Document] = shares
 		}
 		scores[i].ID = c.ID
-		for j, word := range query {
-			tf := float64(c.Counts[word])
-			if tf <= 0 {
-				continue
+		for j, alternatives := range words {
+			share := 0.0
+			for _, w := range alternatives {
+				if tf := float64(c.Counts[w.text]); tf > 0 {
+					share = max(share, w.weight*tf*(k1+1)/(tf+norm))
+				}
 			}
-			share := idf[j] * tf * (k1 + 1) / (tf + norm)
 			scores[i].Score += share
 			shares[j] = max(shares[j], share)
 		}
@@ -150,4 +161,26 @@ func Rank(query []string, s Statistics, candidates []Candidate) []Scored {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
 	})
 	return scores
+}
+
+// weighted is a word with its weight in a score.
+type weighted struct {
+	text   string
+	weight float64
+}
+
+// weigh returns, for each word of a query, it and its related words, as far as the bank has them.
+func weigh(query []string, s Statistics) [][]weighted {
+	out := make([][]weighted, len(query))
+	for i, others := range Related(query) {
+		if idf := s.InverseFrequency(query[i]); idf > 0 {
+			out[i] = append(out[i], weighted{query[i], idf})
+		}
+		for _, other := range others {
+			if idf := s.RelatedFrequency(query[i], other); idf > 0 {
+				out[i] = append(out[i], weighted{other, idf})
+			}
+		}
+	}
+	return out
 }

@@ -58,6 +58,12 @@ func TestRank(t *testing.T) {
 			chunk("a", "1", "it expires then"), chunk("b", "2", "it expires then"), chunk("c", "2", "the lease is"),
 			chunk("d", "3", "lease lease lease"),
 		}},
+		{name: "a word that means the same", query: "delete folder", want: []string{"b", "a"}, candidates: []rank.Candidate{
+			chunk("a", "1", "delete it"), chunk("b", "2", "remove the directory"), chunk("c", "3", "nothing of it"),
+		}},
+		{name: "the word itself before what means the same", query: "folder", want: []string{"b", "a"}, candidates: []rank.Candidate{
+			chunk("a", "1", "one directory"), chunk("b", "2", "one folder"), chunk("c", "3", "nothing of it"),
+		}},
 		{name: "equal ones by id", query: "lease", want: []string{"a", "b", "c"}, candidates: []rank.Candidate{
 			chunk("c", "3", "lease"), chunk("a", "1", "lease"), chunk("b", "2", "lease"),
 		}},
@@ -79,7 +85,7 @@ func TestScoreIsBM25(t *testing.T) {
 	t.Parallel()
 	s := rank.Statistics{Chunks: 2, Length: 8, Frequency: map[string]int64{"leas": 1}}
 	got := rank.Rank([]string{"leas"}, s, []rank.Candidate{{ID: "a", Document: "1", Counts: map[string]int{"leas": 2}, Length: 4}})
-	bm25 := math.Log(1+(2-1+0.5)/(1+0.5)) * 2 * 2.2 / (2 + 1.2)
+	bm25 := math.Log(1+(2-1+0.5)/(1+0.5)) * 2 * 1.9 / (2 + 0.9)
 	if want := 1.5 * bm25; math.Abs(got[0].Score-want) > 1e-12 {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -93,5 +99,23 @@ func TestRankWithoutStatistics(t *testing.T) {
 	}
 	if got := rank.Rank(nil, rank.Statistics{}, nil); len(got) != 0 {
 		t.Error(got)
+	}
+}
+
+func TestRelatedWords(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		query []string
+		want  string
+	}{
+		{name: "of each word", query: []string{"folder", "zebra"}, want: "[[directori] []]"},
+		{name: "none that is in the query", query: []string{"folder", "directori"}, want: "[[] []]"},
+		{name: "none of a long text", query: slices.Repeat([]string{"folder"}, 33), want: fmt.Sprint(make([][]string, 33))},
+		{name: "of no words", want: "[]"},
+	} {
+		if got := fmt.Sprint(rank.Related(row.query)); got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
 	}
 }

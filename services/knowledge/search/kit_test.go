@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testpg"
+	"github.com/windlass-dev/windlass/services/knowledge/dense"
+	"github.com/windlass-dev/windlass/services/knowledge/embed"
+	"github.com/windlass-dev/windlass/services/knowledge/embed/embedtest"
 	"github.com/windlass-dev/windlass/services/knowledge/rank"
 	"github.com/windlass-dev/windlass/services/knowledge/search"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
@@ -38,8 +42,10 @@ func onEngines(t *testing.T, test func(t *testing.T, k *kit)) {
 type kit struct {
 	*testing.T
 	*search.Searcher
-	store *store.Store
-	next  int
+	hybrid *search.Searcher
+	models *embedtest.Models
+	store  *store.Store
+	next   int
 }
 
 func newKit(t *testing.T, url string) *kit {
@@ -57,7 +63,30 @@ func newKit(t *testing.T, url string) *kit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &kit{T: t, Searcher: search.New(s), store: s}
+	k := &kit{T: t, Searcher: search.New(s), models: &embedtest.Models{}, store: s}
+	k.hybrid = k.searcher(false)
+	return k
+}
+
+// searcher returns a searcher by vectors, too.
+func (k *kit) searcher(reranks bool) *search.Searcher {
+	o := embed.Options{Model: "p/m", Timeout: 50 * time.Millisecond, Now: k.store.Now}
+	if reranks {
+		o.Reranker = "p/r"
+	}
+	return search.NewHybrid(k.store, search.Hybrid{
+		Models: embed.NewModels(k.models, o), Spaces: k.store.LiveSpaces, Reranks: reranks, Codes: dense.NewCache(1 << 26),
+		Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+// fill makes the vectors that banks lack, with a model.
+func (k *kit) fill(model string) {
+	k.Helper()
+	m := embed.NewModels(k.models, embed.Options{Model: model, Timeout: time.Minute, Now: k.store.Now})
+	f, err := embed.NewFiller(embed.Config{Owner: "test", Interval: time.Hour}, k.store, m, slog.New(slog.DiscardHandler))
+	k.must(err)
+	k.must(f.Fill(k.Context()))
 }
 
 func (k *kit) must(err error) {
@@ -104,7 +133,7 @@ func (k *kit) add(d text) string {
 			continue
 		}
 		counts, length := rank.Count(heading, part)
-		in.Chunks = append(in.Chunks, store.Chunk{Start: start, End: at0, Heading: heading, Page: 1, Counts: counts, Length: length})
+		in.Chunks = append(in.Chunks, store.Chunk{Start: start, End: at0, Heading: heading, Page: 1, Counts: counts, Length: length, Hash: part})
 	}
 	state, err := k.store.FinishIngestion(k.Context(), store.Pending{Tenant: d.tenant, Version: put.LatestVersion}, in)
 	k.must(err)
@@ -117,12 +146,12 @@ func (k *kit) add(d text) string {
 // find searches banks of a tenant whose labels the caller may read, and returns the texts that were found.
 func (k *kit) find(q search.Query) (texts []string) {
 	k.Helper()
-	results, missing, err := k.Search(k.Context(), q)
+	found, err := k.Search(k.Context(), q)
 	k.must(err)
-	if len(missing) > 0 {
-		k.Errorf("missing banks: %v", missing)
+	if len(found.Missing) > 0 {
+		k.Errorf("missing banks: %v", found.Missing)
 	}
-	for _, r := range results {
+	for _, r := range found.Results {
 		texts = append(texts, strings.TrimSpace(r.Text))
 	}
 	return texts

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -23,7 +24,9 @@ const (
 	// ranking of those that are found.
 	enoughHits = 10_000
 	// minWords and maxWords bound the number of words that find candidates, whatever their frequency.
-	minWords, maxWords = 3, 32
+	minWords, maxWords = 3, 48
+	// maxRelated is how many of these may be words that are related to those of the query.
+	maxRelated = 24
 	// weightUnit is the smallest difference of inverse frequencies by which candidates are chosen. Sums of whole numbers are the same on
 	// all engines.
 	weightUnit = 1.0 / 1024
@@ -36,10 +39,13 @@ type Store interface {
 }
 
 // Searcher searches banks. It is safe for concurrent use.
-type Searcher struct{ store Store }
+type Searcher struct {
+	store  Store
+	hybrid Hybrid
+}
 
-// New returns a searcher.
-func New(s Store) *Searcher { return &Searcher{s} }
+// New returns a searcher by words.
+func New(s Store) *Searcher { return &Searcher{store: s} }
 
 // Bank is a bank to search, and what of it the caller may read.
 type Bank struct {
@@ -82,48 +88,96 @@ type scored struct {
 	score          float64
 }
 
-// Search returns the passages that fit a query best, the best first, and the ids of the banks that do not exist. Of passages that say
-// nearly the same it returns the best one.
-func (s *Searcher) Search(ctx context.Context, q Query) (results []Result, missing []string, err error) {
-	words := rank.Query(q.Text)
+// Found is what a search returns.
+type Found struct {
+	// Results are the passages that fit best, the best first. Of passages that say nearly the same there is the best one only.
+	Results []Result
+	// Missing are the ids of the banks that do not exist.
+	Missing []string
+	// Hybrid is set if vectors were compared as well as words, Reranked if a model ordered the first results.
+	Hybrid, Reranked bool
+}
+
+// Search returns the passages that fit a query best.
+func (s *Searcher) Search(ctx context.Context, q Query) (found Found, err error) {
 	limit := q.Results
 	if limit <= 0 {
 		limit = DefaultResults
 	}
 	limit = min(limit, MaxResults)
+	vectors, err := s.queries(ctx, q)
+	if err != nil {
+		return found, err
+	}
 	err = s.store.Snapshot(ctx, func(snapshot store.Snapshot) error {
-		results, missing = nil, nil
-		var all []scored
-		for _, bank := range q.Banks {
-			found, err := searchBank(ctx, snapshot, q, bank, words)
-			switch {
-			case errors.Is(err, store.ErrNotFound):
-				missing = append(missing, bank.ID)
-			case err != nil:
-				return fmt.Errorf("search bank %q: %w", bank.ID, err)
-			}
-			all = append(all, found...)
+		found = Found{}
+		all, err := s.rank(ctx, snapshot, q, vectors, &found)
+		if err != nil {
+			return err
 		}
-		slices.SortFunc(all, func(a, b scored) int {
-			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.bank, b.bank), cmp.Compare(a.position, b.position))
-		})
-		var err error
-		results, err = read(ctx, snapshot, q.Tenant, all, limit)
+		found.Results, err = read(ctx, snapshot, q.Tenant, all, s.hybrid.wanted(limit))
 		return err
 	})
-	return results, missing, err
+	if err != nil {
+		return Found{}, err
+	}
+	s.rerank(ctx, q.Text, &found)
+	found.Results = found.Results[:min(limit, len(found.Results))]
+	return found, nil
 }
+
+// rank returns what was found in all banks, the best first. It notes in found which banks are missing, and whether vectors were compared.
+func (s *Searcher) rank(ctx context.Context, snapshot store.Snapshot, q Query, vectors []vectorQuery, found *Found) ([]scored, error) {
+	words := rank.Query(q.Text)
+	var all []scored
+	var banks []Bank
+	for _, bank := range q.Banks {
+		byWords, err := searchBank(ctx, snapshot, q, bank, words)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			found.Missing = append(found.Missing, bank.ID)
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("search bank %q: %w", bank.ID, err)
+		}
+		banks = append(banks, bank)
+		all = append(all, byWords...)
+	}
+	slices.SortFunc(all, better)
+	lists := [][]scored{all}
+	for _, v := range vectors {
+		near, compared, err := s.near(ctx, snapshot, q, v, banks)
+		if err != nil {
+			return nil, err
+		}
+		if found.Hybrid = found.Hybrid || compared; compared {
+			lists = append(lists, near)
+		}
+	}
+	if found.Hybrid {
+		return fuse(lists), nil
+	}
+	return all, nil
+}
+
+// better orders what was found: by score, then by where it is.
+func better(a, b scored) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.bank, b.bank), cmp.Compare(a.position, b.position))
+}
+
+// position names a chunk independently of the database.
+func position(document string, ordinal int) string { return fmt.Sprintf("%s/%09d", document, ordinal) }
 
 // searchBank returns the ranked candidates of a bank.
 func searchBank(ctx context.Context, snapshot store.Snapshot, q Query, bank Bank, words []string) ([]scored, error) {
-	b, frequencies, err := snapshot.Frequencies(ctx, q.Tenant, bank.ID, words)
+	b, frequencies, err := snapshot.Frequencies(ctx, q.Tenant, bank.ID, terms(words))
 	if err != nil {
 		return nil, err
 	}
 	statistics := rank.Statistics{Chunks: b.Chunks, Length: b.Length, Frequency: frequencies}
 	candidates, err := snapshot.Candidates(ctx, store.Find{
 		Tenant: q.Tenant, Bank: bank.ID, Words: finders(words, statistics), Labels: bank.Labels, Attributes: q.Attributes,
-		Counted: words, Limit: maxCandidates,
+		Counted: slices.Collect(maps.Keys(frequencies)), Limit: maxCandidates,
 	})
 	if err != nil {
 		return nil, err
@@ -131,7 +185,7 @@ func searchBank(ctx context.Context, snapshot store.Snapshot, q Query, bank Bank
 	ids := make(map[string]int64, len(candidates))
 	ranked := make([]rank.Candidate, len(candidates))
 	for i, c := range candidates {
-		position := fmt.Sprintf("%s/%09d", c.Document, c.Ordinal)
+		position := position(c.Document, c.Ordinal)
 		ids[position] = c.ID
 		ranked[i] = rank.Candidate{ID: position, Document: c.Document, Counts: c.Counts, Length: c.Length}
 	}
@@ -142,21 +196,52 @@ func searchBank(ctx context.Context, snapshot store.Snapshot, q Query, bank Bank
 	return found, nil
 }
 
-// finders returns the words by which candidates are found: the rarest ones, until they occur often enough. That depends on nothing but
-// the bank's statistics, so that every engine finds the same candidates.
+// terms returns the words of a query and those related to them.
+func terms(words []string) []string {
+	out := slices.Clone(words)
+	for _, others := range rank.Related(words) {
+		out = append(out, others...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// finders returns the words by which candidates are found: the rarest ones of the query, until they occur often enough, and then those
+// related to them. That depends on nothing but the bank's statistics, so that every engine finds the same candidates.
 func finders(words []string, s rank.Statistics) []store.Word {
+	weights := map[string]float64{}
+	for i, others := range rank.Related(words) {
+		for _, other := range others {
+			weights[other] = max(weights[other], s.RelatedFrequency(words[i], other))
+		}
+	}
+	related := rarest(slices.Collect(maps.Keys(weights)), s, maxRelated, 0)
+	own := rarest(words, s, maxWords-len(related), minWords)
+	out := make([]store.Word, 0, len(own)+len(related))
+	for _, word := range own {
+		out = append(out, store.Word{Text: word, Weight: weigh(s.InverseFrequency(word))})
+	}
+	for _, word := range related {
+		out = append(out, store.Word{Text: word, Weight: weigh(weights[word])})
+	}
+	return out
+}
+
+func weigh(frequency float64) int64 { return 1 + int64(math.Round(frequency/weightUnit)) }
+
+// rarest returns at most limit of some words that the bank has, the rarest first, until they occur often enough; but always so many.
+func rarest(words []string, s rank.Statistics, limit, always int) (out []string) {
 	words = slices.DeleteFunc(slices.Clone(words), func(word string) bool { return s.Frequency[word] <= 0 })
 	slices.SortFunc(words, func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.Frequency[a], s.Frequency[b]), cmp.Compare(a, b))
 	})
-	var out []store.Word
 	hits := int64(0)
 	for _, word := range words {
 		hits += s.Frequency[word]
-		if len(out) == maxWords || len(out) >= minWords && hits > enoughHits {
+		if len(out) == limit || len(out) >= always && hits > enoughHits {
 			break
 		}
-		out = append(out, store.Word{Text: word, Weight: 1 + int64(math.Round(s.InverseFrequency(word)/weightUnit))})
+		out = append(out, word)
 	}
 	return out
 }

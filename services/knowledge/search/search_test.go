@@ -72,10 +72,11 @@ func TestResultsSayWhereTheyAre(t *testing.T) {
 		t.Helper()
 		k.bank("one", "a", "")
 		id := k.add(text{tenant: "one", bank: "a", name: "x.md", text: "# Über uns\n\nOne thing – näher.\n\nAnother one."})
-		results, missing, err := k.Search(t.Context(), search.Query{
+		found, err := k.Search(t.Context(), search.Query{
 			Tenant: "one", Banks: []search.Bank{{ID: "gone"}, {ID: "a"}}, Text: "naher",
 		})
 		k.must(err)
+		results, missing := found.Results, found.Missing
 		if len(results) != 1 || !slices.Equal(missing, []string{"gone"}) {
 			t.Fatalf("%+v, %v", results, missing)
 		}

@@ -18,20 +18,20 @@ type Service struct {
 }
 
 // NewService returns the service. The access reader says which banks and documents a caller may read.
-func NewService(s Store, reader access.Reader) *Service { return &Service{New(s), reader} }
+func NewService(s *Searcher, reader access.Reader) *Service { return &Service{s, reader} }
 
 // Bank searches a bank that the caller may read. Tenant and Banks of the query are set here.
-func (s *Service) Bank(ctx context.Context, id string, q Query) ([]Result, error) {
-	results, skipped, err := s.Banks(ctx, []string{id}, q)
-	if err == nil && len(skipped) > 0 {
+func (s *Service) Bank(ctx context.Context, id string, q Query) (Found, error) {
+	found, err := s.Banks(ctx, []string{id}, q)
+	if err == nil && len(found.Missing) > 0 {
 		err = access.NoBank(id)
 	}
-	return results, err
+	return found, err
 }
 
-// Banks searches those of some banks that the caller may read, and returns the ids of the others. Tenant and Banks of the query are set
-// here.
-func (s *Service) Banks(ctx context.Context, ids []string, q Query) (results []Result, skipped []string, err error) {
+// Banks searches those of some banks that the caller may read; the others are missing. Tenant and Banks of the query are set here.
+func (s *Service) Banks(ctx context.Context, ids []string, q Query) (Found, error) {
+	var skipped []string
 	q.Banks = nil
 	for _, id := range ids {
 		b, scope, err := s.access.Bank(ctx, id)
@@ -40,17 +40,18 @@ func (s *Service) Banks(ctx context.Context, ids []string, q Query) (results []R
 			continue
 		}
 		if err != nil {
-			return nil, nil, err
+			return Found{}, err
 		}
 		labels, err := s.access.Labels(ctx, b, scope)
 		if err != nil {
-			return nil, nil, err
+			return Found{}, err
 		}
 		q.Tenant = b.Tenant
 		q.Banks = append(q.Banks, Bank{ID: b.ID, Labels: labels})
 	}
-	results, missing, err := s.searcher.Search(ctx, q)
-	return results, append(skipped, missing...), err
+	found, err := s.searcher.Search(ctx, q)
+	found.Missing = append(skipped, found.Missing...)
+	return found, err
 }
 
 var _ Store = (*store.Store)(nil)

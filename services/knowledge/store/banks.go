@@ -16,6 +16,8 @@ type Bank struct {
 	DisplayName, Description string
 	// Documents and Chunks count what searches find, and Length the words of all these chunks.
 	Documents, Chunks, Length int64
+	// Paused banks ingest nothing.
+	Paused bool
 	// CreateTime and UpdateTime are of the bank itself, whatever becomes of its documents.
 	CreateTime, UpdateTime time.Time
 }
@@ -23,13 +25,15 @@ type Bank struct {
 // bankRows are the banks.
 type bankRows struct{ base }
 
-const bankColumns = "tenant, id, display_name, description, subject, documents, chunks, length, create_us, update_us"
+const bankColumns = "tenant, id, display_name, description, subject, documents, chunks, length, create_us, update_us, paused"
 
 var insertBanks = sqldb.Insert("banks", bankColumns)
 
 func scanBank(s sqldb.Scanner) (b Bank, err error) {
+	var paused int
 	err = s.Scan(&b.Tenant, &b.ID, &b.DisplayName, &b.Description, &b.Subject, &b.Documents, &b.Chunks, &b.Length,
-		sqldb.TimeColumn(&b.CreateTime), sqldb.TimeColumn(&b.UpdateTime))
+		sqldb.TimeColumn(&b.CreateTime), sqldb.TimeColumn(&b.UpdateTime), &paused)
+	b.Paused = paused != 0
 	return b, err
 }
 
@@ -50,7 +54,7 @@ func (s bankRows) CreateBank(ctx context.Context, b Bank, limit int) error {
 			return ErrTooMany
 		}
 		return sqldb.ExecOne(ctx, tx, insertBanks, b.Tenant, b.ID, b.DisplayName, b.Description, b.Subject, 0, 0, 0,
-			sqldb.Micros(b.CreateTime), sqldb.Micros(b.UpdateTime))
+			sqldb.Micros(b.CreateTime), sqldb.Micros(b.UpdateTime), 0)
 	})
 	if sqldb.IsUnique(err) {
 		err = ErrExists
@@ -87,6 +91,38 @@ func (s bankRows) UpdateBank(ctx context.Context, tenant, id string, change func
 	return b, err
 }
 
+// PauseBank keeps documents of a bank from being ingested and its sources from being synced, or lets them again; ErrNotFound.
+func (s bankRows) PauseBank(ctx context.Context, tenant, id string, paused bool) (b Bank, err error) {
+	err = s.db.Write(ctx, func(tx sqldb.Tx) (err error) {
+		if b, err = lockBank(ctx, s.db, tx, tenant, id); err != nil || b.Paused == paused {
+			return err
+		}
+		b.Paused = paused
+		return sqldb.ExecOne(ctx, tx, "UPDATE banks SET paused = $3 WHERE tenant = $1 AND id = $2", tenant, id, flag(paused))
+	})
+	return b, err
+}
+
+// Counts returns how many documents of a bank are in each state.
+func (s bankRows) Counts(ctx context.Context, tenant, id string) (map[State]int64, error) {
+	type count struct {
+		state State
+		n     int64
+	}
+	rows, err := sqldb.All(ctx, s.db.Reader(), func(row sqldb.Scanner) (c count, err error) {
+		err = row.Scan(&c.state, &c.n)
+		return c, err
+	}, "SELECT state, count(*) FROM documents WHERE tenant = $1 AND bank = $2 GROUP BY state", tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	out := map[State]int64{}
+	for _, c := range rows {
+		out[c.state] = c.n
+	}
+	return out, nil
+}
+
 // DeleteBank deletes a bank with all that belongs to it; ErrNotFound.
 func (s bankRows) DeleteBank(ctx context.Context, tenant, id string) error {
 	return s.db.WriteAlone(ctx, func(tx sqldb.Tx) error {
@@ -94,6 +130,8 @@ func (s bankRows) DeleteBank(ctx context.Context, tenant, id string) error {
 			return err
 		}
 		for _, statement := range []string{
+			"DELETE FROM chunk_vectors WHERE tenant = $1 AND bank = $2",
+			"DELETE FROM bank_spaces WHERE tenant = $1 AND bank = $2",
 			"DELETE FROM chunks WHERE tenant = $1 AND bank = $2",
 			"DELETE FROM terms WHERE tenant = $1 AND bank = $2",
 			"DELETE FROM document_labels WHERE tenant = $1 AND bank = $2",
@@ -105,6 +143,8 @@ func (s bankRows) DeleteBank(ctx context.Context, tenant, id string) error {
 				AND sha256 IN (SELECT sha256 FROM document_versions WHERE tenant = $1 AND bank = $2)`,
 			"DELETE FROM document_versions WHERE tenant = $1 AND bank = $2",
 			"DELETE FROM documents WHERE tenant = $1 AND bank = $2",
+			"DELETE FROM source_items WHERE tenant = $1 AND bank = $2",
+			"DELETE FROM bank_sources WHERE tenant = $1 AND bank = $2",
 			"DELETE FROM banks WHERE tenant = $1 AND id = $2",
 		} {
 			if _, err := sqldb.Exec(ctx, tx, statement, tenant, id); err != nil {

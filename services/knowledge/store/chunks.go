@@ -25,6 +25,9 @@ type Chunk struct {
 	// 256 bytes.
 	Counts map[string]int
 	Length int
+	// Hash is that of the text that is embedded for it. A chunk of the document's next version with the same one keeps the vector. "" = none
+	// is kept.
+	Hash string
 }
 
 // encodeCounts returns the column words: each word as often as it occurs, in their order.
@@ -104,6 +107,9 @@ func dropChunks(ctx context.Context, tx sqldb.Tx, d Document) error {
 	}
 	chunks, err := sqldb.All(ctx, tx, scan, "SELECT words, length FROM chunks WHERE tenant = $1 AND document = $2", d.Tenant, d.ID)
 	if err != nil {
+		return err
+	}
+	if err := dropVectors(ctx, tx, d); err != nil {
 		return err
 	}
 	if _, err := sqldb.Exec(ctx, tx, "DELETE FROM chunks WHERE tenant = $1 AND document = $2", d.Tenant, d.ID); err != nil {

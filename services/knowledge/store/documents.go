@@ -140,25 +140,29 @@ type Put struct {
 func (s documentRows) PutDocument(ctx context.Context, p Put) (out Document, err error) {
 	p.Document = p.Document.normal()
 	err = s.db.Write(ctx, func(tx sqldb.Tx) error {
-		in := p.Document
-		if _, err := lockBank(ctx, s.db, tx, in.Tenant, in.Bank); err != nil {
+		if _, err := lockBank(ctx, s.db, tx, p.Document.Tenant, p.Document.Bank); err != nil {
 			return err
 		}
-		known, err := sqldb.One(ctx, tx, scanDocument, "SELECT "+documentColumns+` FROM documents
-			WHERE tenant = $1 AND bank = $2 AND name = $3`+s.db.ForUpdate(), in.Tenant, in.Bank, in.Name)
-		switch {
-		case errors.Is(err, ErrNotFound):
-			out, err = addDocument(ctx, tx, p)
-			return err
-		case err != nil:
-			return err
-		case !p.Visible(known):
-			return ErrHidden
-		}
-		out, err = replaceDocument(ctx, tx, known, p)
+		out, err = putDocument(ctx, s.db, tx, p)
 		return err
 	})
 	return out, err
+}
+
+// putDocument stores a document of a bank that is locked.
+func putDocument(ctx context.Context, db *sqldb.DB, tx sqldb.Tx, p Put) (Document, error) {
+	in := p.Document
+	known, err := sqldb.One(ctx, tx, scanDocument, "SELECT "+documentColumns+` FROM documents
+		WHERE tenant = $1 AND bank = $2 AND name = $3`+db.ForUpdate(), in.Tenant, in.Bank, in.Name)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return addDocument(ctx, tx, p)
+	case err != nil:
+		return known, err
+	case !p.Visible(known):
+		return known, ErrHidden
+	}
+	return replaceDocument(ctx, tx, known, p)
 }
 
 // addDocument stores a document whose name is new.
@@ -228,21 +232,25 @@ func (s documentRows) DeleteDocument(ctx context.Context, tenant, bank, id strin
 		if _, err := lockBank(ctx, s.db, tx, tenant, bank); err != nil {
 			return err
 		}
-		d, err := sqldb.One(ctx, tx, scanDocument, "SELECT "+documentColumns+` FROM documents
-			WHERE tenant = $1 AND id = $2 AND bank = $3`+s.db.ForUpdate(), tenant, id, bank)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(dropChunks(ctx, tx, d), dropLabels(ctx, tx, d)); err != nil {
-			return err
-		}
-		for _, version := range slices.Compact([]string{d.LatestVersion, d.Version}) {
-			if err := dropVersion(ctx, tx, tenant, version); err != nil {
-				return err
-			}
-		}
-		return sqldb.ExecOne(ctx, tx, "DELETE FROM documents WHERE tenant = $1 AND id = $2", tenant, id)
+		return deleteDocument(ctx, s.db, tx, tenant, bank, id)
 	})
+}
+
+// deleteDocument deletes a document of a bank that is locked; ErrNotFound.
+func deleteDocument(ctx context.Context, db *sqldb.DB, tx sqldb.Tx, tenant, bank, id string) error {
+	d, err := lockDocument(ctx, db, tx, tenant, bank, id)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(dropChunks(ctx, tx, d), dropLabels(ctx, tx, d)); err != nil {
+		return err
+	}
+	for _, version := range slices.Compact([]string{d.LatestVersion, d.Version}) {
+		if err := dropVersion(ctx, tx, tenant, version); err != nil {
+			return err
+		}
+	}
+	return sqldb.ExecOne(ctx, tx, "DELETE FROM documents WHERE tenant = $1 AND id = $2", tenant, id)
 }
 
 // encodeLabels returns labels and attributes as the columns have them.

@@ -30,9 +30,11 @@ func scanPending(s sqldb.Scanner) (p Pending, err error) {
 }
 
 // Startable returns the versions whose workflows are to be started: those that were started before the given time and have no outcome yet,
-// and the ones that wait longest of those never started, so that no more than open are under way with those started since.
+// and the ones that wait longest of those never started, so that no more than open are under way with those started since. Those of paused
+// banks are left out.
 func (s ingestionRows) Startable(ctx context.Context, before time.Time, open int) ([]Pending, error) {
-	const columns = "SELECT tenant, latest_version FROM documents WHERE " + pending
+	const columns = "SELECT tenant, latest_version FROM documents WHERE " + pending + ` AND NOT EXISTS (SELECT 1 FROM banks b
+		WHERE b.tenant = documents.tenant AND b.id = documents.bank AND b.paused = 1)`
 	again, err := sqldb.All(ctx, s.db.Reader(), scanPending, columns+` AND start_us > 0 AND start_us < $1
 		ORDER BY start_us, update_us LIMIT $2`, sqldb.Micros(before), open)
 	if err != nil {
@@ -126,6 +128,10 @@ func (s ingestionRows) FinishIngestion(ctx context.Context, p Pending, in Ingest
 
 // replaceLive makes the latest version of a document the live one. The bank is locked.
 func replaceLive(ctx context.Context, tx sqldb.Tx, d Document, in Ingested) error {
+	kept, err := keepVectors(ctx, tx, d, in.Chunks)
+	if err != nil {
+		return err
+	}
 	if err := dropChunks(ctx, tx, d); err != nil {
 		return err
 	}
@@ -139,6 +145,9 @@ func replaceLive(ctx context.Context, tx sqldb.Tx, d Document, in Ingested) erro
 		return err
 	}
 	if err := insertChunks(ctx, tx, d, d.LatestVersion, in.Chunks); err != nil {
+		return err
+	}
+	if err := moveVectors(ctx, tx, d, kept, in.Chunks); err != nil {
 		return err
 	}
 	return setIngestion(ctx, tx, d, "state = 'ready', problem = '', live_version = latest_version, title = $3, text_bytes = $4, chunks = $5",

@@ -38,6 +38,8 @@ type Store struct {
 	factRows
 	ingestionRows
 	searchRows
+	vectorRows
+	sourceRows
 }
 
 // base is what the parts of the store share, one part for each group of tables.
@@ -54,7 +56,7 @@ func Open(ctx context.Context, db *sqldb.DB) (*Store, error) {
 	b := base{db}
 	return &Store{
 		base: b, bankRows: bankRows{b}, documentRows: documentRows{b}, ingestionRows: ingestionRows{b}, searchRows: searchRows{b},
-		factRows: factRows{b},
+		factRows: factRows{b}, vectorRows: vectorRows{b}, sourceRows: sourceRows{b},
 	}, nil
 }
 

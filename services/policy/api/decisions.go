@@ -15,8 +15,8 @@ import (
 
 // ListDecisions implements PolicyService.
 func (s *policy) ListDecisions(ctx context.Context, req *policyv1.ListDecisionsRequest) (*policyv1.ListDecisionsResponse, error) {
-	f := store.Filter{TurnID: req.GetTurnId(), DeniedOnly: req.GetDeniedOnly()}
-	list := fmt.Sprintf("decisions|turn=%s|denied=%t", f.TurnID, f.DeniedOnly)
+	f := store.Filter{TurnID: req.GetTurnId(), CallID: req.GetCallId(), DeniedOnly: req.GetDeniedOnly()}
+	list := fmt.Sprintf("decisions|turn=%s|call=%q|denied=%t", f.TurnID, f.CallID, f.DeniedOnly)
 	var after store.Cursor
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/decide"
 	"github.com/windlass-dev/windlass/services/policy/store"
@@ -20,6 +19,8 @@ import (
 const (
 	// explainOthers is needed to ask about other principals.
 	explainOthers = "policy.principals.explain"
+	// replayDrafts is needed to ask about a draft of a policy.
+	replayDrafts = "policy.decisions.replay"
 	// readPolicies is needed to see the values of matchers.
 	readPolicies = "policy.access_policies.get"
 )
@@ -34,7 +35,7 @@ func (s *accessPolicies) ExplainAccess(ctx context.Context, req *policyv1.Explai
 	if err := checkExplain(req, mine); err != nil {
 		return nil, err
 	}
-	who, err := s.explained(ctx, req, caller)
+	who, err := s.explained(ctx, req.GetPrincipal(), req.GetSubject())
 	if err != nil {
 		return nil, err
 	}
@@ -42,26 +43,17 @@ func (s *accessPolicies) ExplainAccess(ctx context.Context, req *policyv1.Explai
 	if err != nil {
 		return nil, err
 	}
-	set, err := s.decider.Policies(ctx, caller.GetTenant())
+	x, err := s.newExplainer(ctx, caller.GetTenant(), req.GetDraft(), toolsOf(req)...)
 	if err != nil {
 		return nil, err
 	}
-	var members access.Members
-	if req.GetTool() != "" {
-		if members, err = s.members(ctx, caller.GetTenant(), set.Groups(), []string{req.GetTool()}); err != nil {
-			return nil, err
-		}
-	}
-	r := s.decider.With(set, in)
-	v := r.Permission(req.GetPermission())
-	if req.GetTool() != "" {
-		v = r.Tool(req.GetTool(), members)
-	}
+	v := x.decide(in, req.GetTool(), req.GetPermission())
 	resp := &policyv1.ExplainAccessResponse{
-		Allowed: v.Allowed, Reason: v.Reason, Rule: v.Rule, Policies: v.Policies, PolicyRevision: set.Revision,
+		Allowed: v.Allowed, Reason: v.Reason, Rule: v.Rule, Policies: v.Policies, PolicyRevision: x.set.Revision, Decision: v.becomes(),
+		ApprovalRule: v.approval,
 	}
 	withValues := mine.Permission(readPolicies).Allowed
-	for _, e := range set.Explain(in, req.GetTool(), req.GetPermission(), members) {
+	for _, e := range x.set.Explain(in, req.GetTool(), req.GetPermission(), x.members) {
 		resp.Explained = append(resp.Explained, explanationToProto(e, withValues))
 	}
 	return resp, nil
@@ -73,35 +65,48 @@ func checkExplain(req *policyv1.ExplainAccessRequest, mine decide.Rights) error 
 		return fault.Invalid("tool", "give either a tool or a permission")
 	case req.GetPrincipal() != nil && req.GetSubject() != "":
 		return fault.Invalid("subject", "give either a principal or a subject")
-	case req.GetPrincipal() == nil && req.GetSubject() == "":
-		return nil // about the caller
 	}
-	if v := mine.Permission(explainOthers); !v.Allowed {
+	return checkExplainer(mine, req.GetPrincipal() != nil || req.GetSubject() != "", req.GetDraft())
+}
+
+// checkExplainer checks whether a caller may ask about others, and about a draft.
+func checkExplainer(mine decide.Rights, others bool, draft *policyv1.AccessPolicy) error {
+	if v := mine.Permission(explainOthers); others && !v.Allowed {
 		return fault.Denied(explainOthers, v.Rule)
+	}
+	if v := mine.Permission(replayDrafts); draft != nil && !v.Allowed {
+		return fault.Denied(replayDrafts, v.Rule)
 	}
 	return nil
 }
 
-// explained returns the principal that a request asks about.
-func (s *accessPolicies) explained(ctx context.Context, req *policyv1.ExplainAccessRequest, caller *policyv1.Principal) (
-	*policyv1.Principal, error,
-) {
-	if p := req.GetPrincipal(); p != nil {
+// toolsOf returns the tool that a request asks about, if it asks about one.
+func toolsOf(req *policyv1.ExplainAccessRequest) []string {
+	if req.GetTool() == "" {
+		return nil
+	}
+	return []string{req.GetTool()}
+}
+
+// explained returns the principal that a request asks about: the given one, a recorded one, or the caller.
+func (s *accessPolicies) explained(ctx context.Context, p *policyv1.ExplainedPrincipal, subject string) (*policyv1.Principal, error) {
+	caller := authn.From(ctx)
+	if p != nil {
 		return &policyv1.Principal{
 			Tenant: caller.GetTenant(), Subject: p.GetSubject(), Kind: policyv1.PrincipalKind_PRINCIPAL_KIND_USER, Roles: p.GetRoles(),
 			Claims: p.GetClaims(),
 		}, nil
 	}
-	if req.GetSubject() == "" {
+	if subject == "" {
 		return caller, nil
 	}
-	last, err := s.store.LastInput(ctx, caller.GetTenant(), req.GetSubject())
+	last, err := s.store.LastInput(ctx, caller.GetTenant(), subject)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fault.NotFound("no decision about %q is recorded, so that its roles and claims are not known", req.GetSubject()).
+		return nil, fault.NotFound("no decision about %q is recorded, so that its roles and claims are not known", subject).
 			Hint("Give the principal with its roles and claims in place of the subject.")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read principal of %q: %w", req.GetSubject(), err)
+		return nil, fmt.Errorf("read principal of %q: %w", subject, err)
 	}
 	return decodePrincipal(last)
 }
@@ -112,18 +117,6 @@ func decodePrincipal(in store.Input) (*policyv1.Principal, error) {
 		return nil, fmt.Errorf("decode principal %s: %w", in.Hash, err)
 	}
 	return p, nil
-}
-
-// members asks the registry which of the tools are in the groups now.
-func (s *accessPolicies) members(ctx context.Context, tenant string, groups, tools []string) (access.Members, error) {
-	if len(groups) == 0 || len(tools) == 0 || s.groups == nil {
-		return nil, nil
-	}
-	resp, err := s.groups.EvaluateToolGroups(ctx, &registryv1.EvaluateToolGroupsRequest{Tenant: tenant, Groups: groups, Tools: tools})
-	if err != nil {
-		return nil, fmt.Errorf("ask the registry for tool groups: %w", err)
-	}
-	return resp.GetGroups(), nil
 }
 
 func explanationToProto(e access.Explanation, withValues bool) *policyv1.ExplainedPolicy {

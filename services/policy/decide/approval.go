@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/enum"
@@ -142,6 +143,19 @@ func (e *Engine) fits(r *policyv1.ApprovalRule, call ToolCall) bool {
 		return false
 	}
 	return e.conditions.holds(r.GetCondition(), call)
+}
+
+// mayAsk returns the name of the first rule of the mesh that requires an approval of calls of a tool, for some arguments or for all; empty
+// if none does. Rules that only apply after content that is not trusted do not count.
+func (e *Engine) mayAsk(call ToolCall) string {
+	for _, a := range e.approvals {
+		rule := proto.CloneOf(a.rule)
+		rule.Condition = ""
+		if !rule.GetTainted() && a.who.appliesTo(call.Principal.GetSubject(), call.Principal.GetRoles()) && e.fits(rule, call) {
+			return rule.GetName()
+		}
+	}
+	return ""
 }
 
 // CheckApprovals returns what is wrong with an agent's rules; none = they are valid.

@@ -95,6 +95,9 @@ func (d *Decider) Policies(ctx context.Context, tenant string) (*access.Set, err
 	return d.sets.current(ctx, tenant)
 }
 
+// RequiresApprovals reports whether the mesh has rules that require approvals of calls.
+func (d *Decider) RequiresApprovals() bool { return len(d.engine.approvals) > 0 }
+
 // Compile returns the policies of a snapshot of a tenant; those that have not changed are not compiled again.
 func (d *Decider) Compile(snapshot store.Snapshot, tenant string) (*access.Set, error) {
 	return d.sets.compiled(snapshot, tenant)

@@ -30,6 +30,12 @@ func (r Rights) Tool(tool string, members access.Members) Verdict {
 	return v
 }
 
+// MayAsk returns the name of the rule of the mesh that requires an approval of calls of a tool, for some arguments or for all; empty if
+// none does. effect is "read", "idempotent", "once" or empty.
+func (r Rights) MayAsk(tool, effect string) string {
+	return r.engine.mayAsk(ToolCall{Principal: r.Input.Principal, Tool: tool, Effect: effect})
+}
+
 // Permission decides whether the principal holds a permission.
 func (r Rights) Permission(name string) Verdict {
 	p := r.Input.Principal

@@ -80,6 +80,8 @@ type Cursor struct {
 type Filter struct {
 	// TurnID selects one turn's decisions; empty = all.
 	TurnID string
+	// CallID selects the decisions about a call; empty = all.
+	CallID string
 	// DeniedOnly selects denials.
 	DeniedOnly bool
 	// Since and Until select a range of times, without Until; zero = no limit.
@@ -308,6 +310,9 @@ func (s sqlStore) List(ctx context.Context, tenant string, f Filter, after Curso
 	}
 	if f.TurnID != "" {
 		and("turn_id <> '' AND turn_id = $%d", f.TurnID) // the index has no others
+	}
+	if f.CallID != "" {
+		and("call_id <> '' AND call_id = $%d", f.CallID)
 	}
 	if f.DeniedOnly {
 		and("allowed = $%d", false)

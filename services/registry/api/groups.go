@@ -140,7 +140,19 @@ func (s *ToolGroups) EvaluateToolGroups(ctx context.Context, req *registryv1.Eva
 	if err != nil {
 		return nil, err
 	}
-	return &registryv1.EvaluateToolGroupsResponse{Groups: members}, nil
+	resp := &registryv1.EvaluateToolGroupsResponse{Groups: members}
+	if !req.GetWithEffects() {
+		return resp, nil
+	}
+	resp.Effects = map[string]turnv1.EffectClass{}
+	tools, err := s.catalog.store.Tools(ctx, req.GetTenant(), req.GetTools())
+	if err != nil {
+		return nil, fmt.Errorf("read tools: %w", err)
+	}
+	for _, t := range tools {
+		resp.Effects[t.Name] = turnv1.EffectClass(t.Effect)
+	}
+	return resp, nil
 }
 
 func noGroup(err error, name string) error {

@@ -96,11 +96,11 @@ func noTool(name string) *fault.Error {
 // ListExecutions implements ToolService.
 func (s *Tools) ListExecutions(ctx context.Context, req *registryv1.ListExecutionsRequest) (*registryv1.ListExecutionsResponse, error) {
 	f := store.ExecutionFilter{
-		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), Tool: req.GetTool(), Source: req.GetSource(), State: enum.Name(req.GetState()),
-		Errors: req.GetErrors(), From: moment(req.GetStartTime()), Until: moment(req.GetEndTime()),
+		TurnID: req.GetTurnId(), SessionID: req.GetSessionId(), CallID: req.GetCallId(), Tool: req.GetTool(), Source: req.GetSource(),
+		State: enum.Name(req.GetState()), Errors: req.GetErrors(), From: moment(req.GetStartTime()), Until: moment(req.GetEndTime()),
 	}
-	list := fmt.Sprintf("executions|turn=%s|session=%s|tool=%s|source=%s|state=%s|errors=%v|%d-%d", f.TurnID, f.SessionID, f.Tool, f.Source,
-		f.State, f.Errors, req.GetStartTime().AsTime().UnixMicro(), req.GetEndTime().AsTime().UnixMicro())
+	list := fmt.Sprintf("executions|turn=%s|session=%s|call=%q|tool=%s|source=%s|state=%s|errors=%v|%d-%d", f.TurnID, f.SessionID, f.CallID,
+		f.Tool, f.Source, f.State, f.Errors, req.GetStartTime().AsTime().UnixMicro(), req.GetEndTime().AsTime().UnixMicro())
 	var after store.Cursor
 	size, err := page.Request(list, req.GetPageSize(), req.GetPageToken(), 50, &after)
 	if err != nil {

@@ -219,6 +219,9 @@ func (q sqlLedger) Executions(ctx context.Context, tenant string, f ExecutionFil
 		args = append(args, v)
 		return fmt.Sprintf("$%d", len(args))
 	}
+	if f.CallID != "" {
+		query += ` AND call_id <> '' AND call_id = ` + place(f.CallID)
+	}
 	if f.TurnID != "" {
 		query += ` AND turn_id <> '' AND turn_id = ` + place(f.TurnID) // the index has no others
 	}

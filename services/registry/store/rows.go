@@ -383,7 +383,7 @@ type Execution struct {
 // ExecutionFilter narrows the list of executions.
 type ExecutionFilter struct {
 	// Each selects executions with this value; empty = all.
-	TurnID, SessionID, Tool, Source, State string
+	TurnID, SessionID, CallID, Tool, Source, State string
 	// Errors selects executions that failed, returned an error or have an unknown outcome.
 	Errors bool
 	// From and Until select executions by their creation, from From until before Until; zero = no limit.

@@ -6,26 +6,32 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 )
 
 // analysisTimeout bounds the time of statistics.
 const analysisTimeout = 30 * time.Second
 
-// sessionCounter counts sessions.
+// sessionCounter counts sessions and what they use.
 type sessionCounter interface {
 	SessionCounts(ctx context.Context, tenant string, since time.Time) (store.SessionCounts, error)
+	Usage(ctx context.Context, f usagedb.Filter) ([]usagedb.Row, error)
 	Now() time.Time
 }
 
 // Analytics implements SessionAnalyticsService.
 type Analytics struct {
 	sessionsv1.UnimplementedSessionAnalyticsServiceServer
-	store sessionCounter
+	store  sessionCounter
+	policy access.PermissionReader
 }
 
-// NewAnalytics serves statistics of sessions.
-func NewAnalytics(from sessionCounter) *Analytics { return &Analytics{store: from} }
+// NewAnalytics serves statistics of sessions. policy says who may see those of all users.
+func NewAnalytics(from sessionCounter, policy access.PermissionReader) *Analytics {
+	return &Analytics{store: from, policy: policy}
+}
 
 // GetSessionAnalytics implements SessionAnalyticsService.
 func (s *Analytics) GetSessionAnalytics(ctx context.Context, _ *sessionsv1.GetSessionAnalyticsRequest,

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/approval"
+	"github.com/windlass-dev/windlass/services/sessions/eventfeed"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
@@ -21,10 +22,13 @@ import (
 type Approvals struct {
 	sessionsv1.UnimplementedApprovalServiceServer
 	approvals *approval.Service
+	feed      *eventfeed.Feed
 }
 
-// NewApprovals serves approvals.
-func NewApprovals(approvals *approval.Service) *Approvals { return &Approvals{approvals: approvals} }
+// NewApprovals serves approvals, and their changes as the feed has them.
+func NewApprovals(approvals *approval.Service, feed *eventfeed.Feed) *Approvals {
+	return &Approvals{approvals: approvals, feed: feed}
+}
 
 // GetApproval implements ApprovalService.
 func (s *Approvals) GetApproval(ctx context.Context, req *sessionsv1.GetApprovalRequest) (*sessionsv1.Approval, error) {

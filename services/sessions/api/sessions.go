@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/fieldmask"
 	"github.com/windlass-dev/windlass/libs/page"
+	"github.com/windlass-dev/windlass/libs/timestamp"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
@@ -51,14 +52,22 @@ func (s *Sessions) GetSession(ctx context.Context, req *sessionsv1.GetSessionReq
 // ListSessions implements SessionService.
 func (s *Sessions) ListSessions(ctx context.Context, req *sessionsv1.ListSessionsRequest) (*sessionsv1.ListSessionsResponse, error) {
 	list := fmt.Sprintf("sessions|%s|%s|%q", access.Owner(ctx), req.GetAgentId(), req.GetLabel())
-	if req.Active != nil {
-		list += fmt.Sprint("|", req.GetActive())
+	for i, flag := range []*bool{req.Active, req.Pinned, req.Archived} {
+		if flag != nil {
+			list += fmt.Sprint("|", i, *flag)
+		}
+	}
+	if req.GetQ() != "" || req.GetStatus() != 0 {
+		list += fmt.Sprintf("|%q|%d", req.GetQ(), req.GetStatus())
 	}
 	list, at, err := timePage(list, req)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.sessions.List(ctx, store.SessionFilter{AgentID: req.GetAgentId(), Labels: req.GetLabel(), Active: req.Active, Page: at})
+	rows, err := s.sessions.List(ctx, store.SessionFilter{
+		AgentID: req.GetAgentId(), Labels: req.GetLabel(), Active: req.Active, Pinned: req.Pinned, Archived: req.Archived,
+		Status: req.GetStatus(), Page: at,
+	}, req.GetQ())
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +83,7 @@ func (s *Sessions) ListSessions(ctx context.Context, req *sessionsv1.ListSession
 	return out, nil
 }
 
-var sessionFields = fieldmask.Resource{Name: "session", Mutable: []string{"title", "labels"}}
+var sessionFields = fieldmask.Resource{Name: "session", Mutable: []string{"title", "labels", "pinned", "archived"}}
 
 // maxTitle and maxLabels are limits of CreateSession as well.
 const maxTitle, maxLabels = 200, 64
@@ -82,7 +91,7 @@ const maxTitle, maxLabels = 200, 64
 // UpdateSession implements SessionService.
 func (s *Sessions) UpdateSession(ctx context.Context, req *sessionsv1.UpdateSessionRequest) (*sessionsv1.Session, error) {
 	return answerSession(s.sessions.Update(ctx, req.GetSession().GetId(), func(ses *store.Session) error {
-		now := &sessionsv1.Session{Id: ses.ID, Title: ses.Title, Labels: ses.Labels}
+		now := &sessionsv1.Session{Id: ses.ID, Title: ses.Title, Labels: ses.Labels, Pinned: ses.Pinned, Archived: ses.Archived}
 		if err := sessionFields.Apply(now, req.GetSession(), req.GetUpdateMask().GetPaths()); err != nil {
 			return err
 		}
@@ -92,17 +101,23 @@ func (s *Sessions) UpdateSession(ctx context.Context, req *sessionsv1.UpdateSess
 		if len(now.GetLabels()) > maxLabels {
 			return fault.Invalid("session.labels", "are more than %d", maxLabels)
 		}
-		ses.Title, ses.Labels = now.GetTitle(), now.GetLabels()
+		ses.Title, ses.Labels, ses.Pinned, ses.Archived = now.GetTitle(), now.GetLabels(), now.GetPinned(), now.GetArchived()
 		return nil
 	}))
 }
 
 // DeleteSession implements SessionService.
 func (s *Sessions) DeleteSession(ctx context.Context, req *sessionsv1.DeleteSessionRequest) (*sessionsv1.DeleteSessionResponse, error) {
-	if err := s.sessions.Delete(ctx, req.GetSessionId()); err != nil {
+	until, err := s.sessions.Delete(ctx, req.GetSessionId(), req.GetPermanent())
+	if err != nil {
 		return nil, err
 	}
-	return &sessionsv1.DeleteSessionResponse{}, nil
+	return &sessionsv1.DeleteSessionResponse{Deleted: true, RestoreUntil: timestamp.Of(until)}, nil
+}
+
+// RestoreSession implements SessionService.
+func (s *Sessions) RestoreSession(ctx context.Context, req *sessionsv1.RestoreSessionRequest) (*sessionsv1.Session, error) {
+	return answerSession(s.sessions.Restore(ctx, req.GetSessionId()))
 }
 
 // ListMessages implements SessionService.

@@ -31,6 +31,7 @@ type TurnDeps struct {
 	Approvals *approval.Service
 	Watcher   *Watcher
 	Engine    pending.Engine
+	Contexts  *Contexts
 	// Now is the clock of the tables.
 	Now func() time.Time
 }
@@ -102,18 +103,26 @@ func (s *Turns) current(ctx context.Context, tenant, id string) (*sessionsv1.Tur
 
 // ListTurns implements TurnService.
 func (s *Turns) ListTurns(ctx context.Context, req *sessionsv1.ListTurnsRequest) (*sessionsv1.ListTurnsResponse, error) {
-	list, at, err := timePage(fmt.Sprintf("turns|%s|%s|%s|%s|%q", req.GetSessionId(), access.Owner(ctx), enum.Name(req.GetStatus()),
-		req.GetAgentId(), req.GetLabel()), req)
+	bounds, err := newTurnBounds(req)
+	if err != nil {
+		return nil, err
+	}
+	list := fmt.Sprintf("turns|%s|%s|%s|%s|%q", req.GetSessionId(), access.Owner(ctx), enum.Name(req.GetStatus()), req.GetAgentId(),
+		req.GetLabel())
+	if req.GetQ() != "" {
+		list += fmt.Sprintf("|%q", req.GetQ())
+	}
+	list, at, err := timePage(list, bounds)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.deps.Turns.List(ctx, turn.Filter{
-		SessionID: req.GetSessionId(), AgentID: req.GetAgentId(), Status: req.GetStatus(), Labels: req.GetLabel(), Page: at,
+		SessionID: req.GetSessionId(), AgentID: req.GetAgentId(), Status: req.GetStatus(), Labels: req.GetLabel(), Query: req.GetQ(), Page: at,
 	})
 	if err != nil {
 		return nil, err
 	}
-	rows, next := page.Trim(rows, at.Limit-1, list, func(t store.Turn) any { return afterTime(t.CreateTime, t.ID) })
+	rows, next := page.Trim(rows, at.Limit-1, list, func(t store.Turn) any { return afterTurn(at, t) })
 	views, err := s.deps.Turns.Views(ctx, authn.Tenant(ctx), rows)
 	turns := convert.TurnsToProto(views)
 	if req.GetView() != sessionsv1.TurnView_TURN_VIEW_FULL {

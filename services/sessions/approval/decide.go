@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/requester"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/wait"
 )
 
 // Decision is what one person decides about an approval.
@@ -94,7 +95,10 @@ func (s *Service) decide(tx *journal.Tx, t *store.Turn, w *store.Wait, d Decisio
 	}
 	verdict := turnv1.Verdict_VERDICT_DENIED
 	if d.Approve {
-		if approvals(*w) < w.Quorum() {
+		if n := approvals(*w); n < w.Quorum() {
+			if err := wait.RecordDecided(tx, *w, who, n); err != nil {
+				return err
+			}
 			return tx.SaveWait(tx.Context(), *w)
 		}
 		verdict = turnv1.Verdict_VERDICT_APPROVED

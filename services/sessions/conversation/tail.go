@@ -20,7 +20,7 @@ func (s *Service) tail(ctx context.Context, r reader, t store.Turn, limit int, s
 			return p.trimmed(limit), nil
 		}
 	}
-	p, err := backwards(ctx, r, t, limit, sum)
+	p, err := backwards(ctx, r, t, limit, sum, store.EndOf(t.Place))
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +70,11 @@ func resume(ctx context.Context, r reader, t store.Turn, limit int, known *past)
 	}
 }
 
-// backwards reads the conversation up to a turn, from its end back until a summary covers the rest or more than limit bytes are read.
-func backwards(ctx context.Context, r reader, t store.Turn, limit int, sum *summary) (*past, error) {
+// backwards reads the conversation up to a point in a turn, from there back until a summary covers the rest or more than limit bytes are
+// read.
+func backwards(ctx context.Context, r reader, t store.Turn, limit int, sum *summary, point store.Point) (*past, error) {
 	out := &past{after: sum.end(), end: t.Place}
-	for point := store.EndOf(t.Place); ; {
+	for {
 		rows, err := r.ConversationBack(ctx, t.Tenant, t.SessionID, point, windowPage)
 		if err != nil {
 			return nil, err

@@ -42,6 +42,26 @@ func (s *Service) Window(ctx context.Context, t store.Turn, ses store.Session, l
 		return Window{}, err
 	}
 	s.keep(t, limit, tail)
+	return s.window(ctx, t, limit, tail, sum)
+}
+
+// WindowBefore returns what a model step of a turn has read: what stands before a point, usually that of the message it wrote, compacted as
+// it was at a seq, usually that of the step's first event.
+func (s *Service) WindowBefore(ctx context.Context, t store.Turn, ses store.Session, point store.Point, seq uint32) (Window, error) {
+	ses.CompactedSeq = min(ses.CompactedSeq, seq)
+	sum, err := readSummary(ctx, s.store, t, ses, func(id string) (store.Message, error) { return s.store.Message(ctx, ses.Tenant, id) })
+	if err != nil {
+		return Window{}, err
+	}
+	tail, err := backwards(ctx, s.store, t, DefaultWindow, sum, point)
+	if err != nil {
+		return Window{}, err
+	}
+	return s.window(ctx, t, DefaultWindow, tail, sum)
+}
+
+// window makes the window of what was read of a conversation.
+func (s *Service) window(ctx context.Context, t store.Turn, limit int, tail *past, sum *summary) (_ Window, err error) {
 	messages, more := tail.list(), !tail.begins(sum.end())
 	var input *turnv1.Message // when the turn alone is too long
 	if !slices.ContainsFunc(messages, func(m *turnv1.Message) bool { return m.GetSeq() == t.InputSeq }) {

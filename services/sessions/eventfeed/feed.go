@@ -82,6 +82,8 @@ func (f *Feed) List(ctx context.Context, sel Selection, from *Position, newest b
 type Start struct {
 	After string
 	Since time.Time
+	// Selected reads only the streams that the selection has events of. Its cursors are for the same selection.
+	Selected bool
 }
 
 // Begin resolves where a follower starts. A cursor that is malformed or ahead of the events is ErrCursor.
@@ -94,6 +96,9 @@ func (f *Feed) Begin(ctx context.Context, sel Selection, start Start) (Position,
 		}
 	}
 	for i, read := range f.streams {
+		if _, selected := sel.query(i); start.Selected && !selected {
+			continue
+		}
 		q := eventlog.Query{Tenant: sel.Tenant, After: at[i]}
 		if start.After == "" {
 			q.Since = start.Since

@@ -3,10 +3,12 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,11 +40,12 @@ type Journal struct {
 	store *store.Store
 	bus   publisher
 	log   *slog.Logger
+	meter meter
 }
 
 // New returns a journal over a store, published on a bus.
 func New(s *store.Store, bus publisher, log *slog.Logger) *Journal {
-	return &Journal{store: s, bus: bus, log: log}
+	return &Journal{store: s, bus: bus, log: log, meter: newMeter(log)}
 }
 
 // Tx is a transaction that may append to the journal of one session, the one it locked.
@@ -58,6 +61,8 @@ type Tx struct {
 	touched bool
 	turn    *store.Turn
 	after   []func(context.Context)
+	ended   []store.Turn
+	first   time.Duration
 	rows    []store.Event
 	large   map[int][]byte // envelopes of events too large for the bus, by index in rows
 }
@@ -79,6 +84,12 @@ func (j *Journal) Write(ctx context.Context, f func(*Tx) error) error {
 	}
 	ctx = context.WithoutCancel(ctx) // it stands, whether or not the caller still waits
 	j.publish(ctx, done)
+	for _, t := range done.ended {
+		j.meter.ended(ctx, t)
+	}
+	if done.first > 0 {
+		j.meter.first.Record(ctx, done.first.Seconds())
+	}
 	for _, f := range done.after {
 		f(ctx)
 	}
@@ -115,6 +126,7 @@ func (tx *Tx) EndTurn(ctx context.Context, t store.Turn) (subscribed bool, err e
 	if tx.turn != nil && tx.turn.ID == t.ID {
 		tx.turn = nil
 	}
+	tx.ended = append(tx.ended, t)
 	return tx.Tx.EndTurn(ctx, t)
 }
 
@@ -196,6 +208,9 @@ func (tx *Tx) flush() error {
 			return err
 		}
 	}
+	if err := tx.countEnded(); err != nil {
+		return err
+	}
 	if len(tx.rows) > 0 {
 		if err := tx.AddEvents(tx.ctx, tx.Session.Tenant, tx.Session.ID, tx.rows); err != nil {
 			return err
@@ -206,6 +221,20 @@ func (tx *Tx) flush() error {
 	}
 	tx.Session.UpdateTime = tx.Now()
 	return tx.SaveSession(tx.ctx, tx.Session)
+}
+
+// countEnded counts the turns that end, in one order in all transactions.
+func (tx *Tx) countEnded() error {
+	slices.SortFunc(tx.ended, func(a, b store.Turn) int {
+		return cmp.Or(cmp.Compare(a.Status, b.Status), strings.Compare(a.End.GetStopReason(), b.End.GetStopReason()),
+			strings.Compare(a.Model, b.Model))
+	})
+	for _, t := range tx.ended {
+		if err := tx.CountEnded(tx.ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // publish announces events on the bus. An unavailable bus is no error: watchers read the journal.

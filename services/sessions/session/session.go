@@ -6,21 +6,21 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/ids"
-	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/agent"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
+	"github.com/windlass-dev/windlass/services/sessions/find"
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
-	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // publisher notifies the watchers of a session over the bus. It must not block.
@@ -40,7 +40,9 @@ type Deps struct {
 	Bus           publisher
 	// Erase starts to erase what other services keep of deleted sessions.
 	Erase func()
-	Log   *slog.Logger
+	// RestoreFor is how long a deleted session can be restored.
+	RestoreFor time.Duration
+	Log        *slog.Logger
 }
 
 // Service manages sessions. It is safe for concurrent use.
@@ -124,8 +126,12 @@ func (s *Service) Get(ctx context.Context, id string) (store.Session, error) {
 	return s.deps.Access.Session(ctx, id)
 }
 
-// List returns the sessions that the caller may see, the newest first. Tenant and subject of the filter are set to the caller's.
-func (s *Service) List(ctx context.Context, f store.SessionFilter) ([]store.Session, error) {
+// List returns the sessions that the caller may see, the newest first. Tenant and subject of the filter are set to the caller's, and its
+// words to those of a query, "" = all sessions.
+func (s *Service) List(ctx context.Context, f store.SessionFilter, query string) ([]store.Session, error) {
+	if f.Words = find.Query(query); len(f.Words) == 0 && query != "" {
+		return nil, nil
+	}
 	if !access.Storable(f.AgentID) || slices.ContainsFunc(f.Labels, func(l string) bool { return !access.Storable(l) }) {
 		return nil, nil
 	}
@@ -173,35 +179,4 @@ func (s *Service) Turns(ctx context.Context, ses store.Session, after uint32, li
 // Events returns at most limit events of a session behind a seq.
 func (s *Service) Events(ctx context.Context, ses store.Session, after uint32, limit int) ([]store.Event, error) {
 	return s.deps.Store.Events(ctx, ses.Tenant, ses.ID, after, limit)
-}
-
-// Delete deletes a session with all that belongs to it. A session with an active turn cannot be deleted.
-func (s *Service) Delete(ctx context.Context, id string) error {
-	ses, err := s.Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
-		if err := tx.Lock(ses.Tenant, ses.ID); err != nil {
-			return err
-		}
-		if tx.Session.ActiveTurnID != "" {
-			return fault.FailedPrecondition(faultv1.Reason_REASON_TURN_ACTIVE, "turn %s of the session is active", tx.Session.ActiveTurnID).
-				Hint("Wait for its end or cancel it first.")
-		}
-		tx.After(func(ctx context.Context) { s.deleted(ctx, ses) })
-		return tx.DeleteSession(ctx, ses.Tenant, ses.ID)
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		err = access.NoSession(ses.ID)
-	}
-	return err
-}
-
-// deleted notifies those that depend on a session that it is gone. An empty message makes the watchers read the journal.
-func (s *Service) deleted(ctx context.Context, ses store.Session) {
-	s.deps.Erase()
-	if err := s.deps.Bus.Publish(contract.EventSubject(ses.Tenant, ses.ID), nil); err != nil {
-		s.deps.Log.DebugContext(ctx, "watchers of a deleted session not notified", "session_id", ses.ID, "error", err)
-	}
 }

@@ -2,6 +2,7 @@ package step
 
 import (
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -69,6 +70,9 @@ func writeEvent(tx *journal.Tx, t store.Turn, step store.Step, e *turnv1.Event, 
 		m := pending[at]
 		m.Seq = tx.Session.LastSeq + 1
 		if done := e.GetMessageCompleted(); done != nil {
+			if done.GetDeltas() > 0 && t.Usage.GetModelCalls() == 0 {
+				tx.FirstToken(t, step.StartTime.Add(time.Duration(done.GetFirstTokenMs())*time.Millisecond))
+			}
 			done = proto.CloneOf(done)
 			done.Message = conversation.Shown(m)
 			e = &turnv1.Event{Data: &turnv1.Event_MessageCompleted{MessageCompleted: done}}

@@ -2,6 +2,7 @@ package step
 
 import (
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/budget"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 	"github.com/windlass-dev/windlass/services/sessions/turn"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
@@ -47,7 +49,7 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, c Commi
 	if err != nil {
 		return nil, fmt.Errorf("outcome of step %s: %w", step.Key, err)
 	}
-	step.Done, step.Outcome = true, data
+	step.Done, step.Outcome, step.Used = true, data, usedBy(*t, outcome)
 	if err := tx.SaveStep(tx.Context(), step); err != nil {
 		return nil, err
 	}
@@ -69,6 +71,25 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, c Commi
 		out.NextTurnID, err = s.deps.Turns.End(tx, t, effectiveEnding(*t, c.Ending))
 	}
 	return out, err
+}
+
+// usedBy returns what statistics know of the use of a step.
+func usedBy(t store.Turn, o *turnv1.StepOutcome) usagedb.Step {
+	u := o.GetUsage()
+	if u == nil {
+		return usagedb.Step{}
+	}
+	used := usagedb.Step{
+		EndTime: time.UnixMicro(o.GetCommittedMicros()), Input: int64(u.GetInputTokens()), Output: int64(u.GetOutputTokens()),
+		Cost: u.GetCostMicros(), ModelCalls: int64(u.GetModelCalls()), ToolCalls: int64(u.GetToolCalls()), Failed: o.GetIsError(),
+	}
+	if u.GetModelCalls() > 0 {
+		used.Model = t.Model
+	}
+	for _, a := range o.GetModelAttempts() { // the last one answered
+		used.Model = a.GetModel()
+	}
+	return used
 }
 
 // effectiveEnding returns ending, or a cancelled one if a cancel was accepted after ending was computed.

@@ -19,7 +19,8 @@ var (
 
 	selectLockedTurnAndSession = "SELECT " + rows.Of("t", turnColumns) + ", " + budgeted + ", " +
 		rows.Of("s", sessionColumns) +
-		" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
+		" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2" +
+		" AND s.delete_us = 0"
 )
 
 // Budgeted reports whether a budget or a quota is for a turn. ErrNotFound when there is none.

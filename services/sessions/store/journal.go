@@ -36,6 +36,17 @@ func (s *sessionReader) Events(ctx context.Context, tenant, session string, afte
 		" FROM turn_journal WHERE tenant = $1 AND session_id = $2 AND seq > $3 ORDER BY seq LIMIT $4", tenant, session, int64(after), limit)
 }
 
+// TurnEvents reads the events of a turn between two seqs, neither of them included: the newest first, or the oldest.
+func (s *sessionReader) TurnEvents(ctx context.Context, t Turn, after, before int64, newest bool, limit int) ([]Event, error) {
+	order := "seq"
+	if newest {
+		order = "seq DESC"
+	}
+	return rows.All(ctx, s.DB.Reader(), scanEvent, "SELECT "+eventColumns+` FROM turn_journal
+		WHERE tenant = $1 AND session_id = $2 AND seq > $3 AND seq < $4 AND turn_id = $5 ORDER BY `+order+" LIMIT $6",
+		t.Tenant, t.SessionID, after, before, t.ID, limit)
+}
+
 // Event reads one event. ErrNotFound when the journal has none with this seq.
 func (s *sessionReader) Event(ctx context.Context, tenant, session string, seq uint32) (Event, error) {
 	return rows.One(ctx, s.DB.Reader(), scanEvent, "SELECT "+eventColumns+

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
+	"github.com/windlass-dev/windlass/services/sessions/store/searchdb"
 )
 
 // Session is a conversation.
@@ -35,13 +37,15 @@ type Session struct {
 	// ContextBytes is about how large the conversation is as models are shown it; CompactedSeq the event that last compacted it, 0 = none.
 	ContextBytes int64
 	CompactedSeq uint32
+	// Pinned and Archived are set by users.
+	Pinned, Archived bool
 	// CreateTime and UpdateTime are when it was opened and when something last happened.
 	CreateTime, UpdateTime time.Time
 }
 
 const sessionColumns = "tenant, id, agent_id, subject, title, labels, last_seq, open_seq, active_turn_id, create_us, update_us, " +
 	"forked_from_session, forked_from_seq, params, parent_session_id, parent_turn_id, " +
-	"context_bytes, compacted_seq"
+	"context_bytes, compacted_seq, pinned, archived"
 
 func scanSession(s sqldb.Scanner) (v Session, err error) {
 	var labels string
@@ -57,6 +61,8 @@ func (v *Session) columns(labels *string) []any {
 		&v.Tenant, &v.ID, &v.AgentID, &v.Subject, &v.Title, labels, &v.LastSeq, &v.OpenSeq, &v.ActiveTurnID, sqldb.TimeColumn(&v.CreateTime),
 		sqldb.TimeColumn(&v.UpdateTime),
 		&v.ForkedFrom, &v.ForkedSeq, &v.Params, &v.ParentSession, &v.ParentTurn, &v.ContextBytes, &v.CompactedSeq,
+		rows.FlagColumn{To: &v.Pinned},
+		rows.FlagColumn{To: &v.Archived},
 	}
 }
 
@@ -72,9 +78,11 @@ func (v *Session) label(labels string) error {
 
 var selectTurnAndSession = "SELECT " + rows.Of("t", turnColumns) + ", " +
 	rows.Of("s", sessionColumns) +
-	" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2"
+	" FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id WHERE t.tenant = $1 AND t.id = $2" +
+	" AND s.delete_us = 0"
 
-const selectSession = "SELECT " + sessionColumns + " FROM sessions WHERE tenant = $1 AND id = $2"
+// selectSession reads a session that is not deleted.
+const selectSession = "SELECT " + sessionColumns + " FROM sessions WHERE tenant = $1 AND id = $2 AND delete_us = 0"
 
 // Session reads one. ErrNotFound when there is none.
 func (s *sessionReader) Session(ctx context.Context, tenant, id string) (Session, error) {
@@ -116,7 +124,7 @@ func (tx *sessionTx) LockTurn(ctx context.Context, tenant, turn string) (Session
 		return both.session, both.turn, err
 	}
 	ses, err := sqldb.One(ctx, tx, scanSession, "SELECT "+sessionColumns+" FROM sessions WHERE tenant = $1 AND id = "+
-		"(SELECT session_id FROM turns WHERE tenant = $1 AND id = $2)"+lock, tenant, turn)
+		"(SELECT session_id FROM turns WHERE tenant = $1 AND id = $2) AND delete_us = 0"+lock, tenant, turn)
 	if err != nil {
 		return Session{}, Turn{}, err
 	}
@@ -131,8 +139,12 @@ type SessionFilter struct {
 	Tenant, Subject, AgentID string
 	// Labels are "key=value", or "key" for any value.
 	Labels []string
-	// Active narrows to sessions with an active turn, or to those without.
-	Active *bool
+	// Active narrows to sessions with an active turn, or to those without; Pinned and Archived to those that are, or are not.
+	Active, Pinned, Archived *bool
+	// Words narrow to sessions that have a word that begins with each of them.
+	Words []string
+	// Status narrows to sessions whose newest turn has it, 0 = all.
+	Status turnv1.TurnStatus
 	Page
 }
 
@@ -143,7 +155,7 @@ func (s *sessionReader) Sessions(ctx context.Context, f SessionFilter) ([]Sessio
 }
 
 func (f SessionFilter) selection() *rows.Selection {
-	list := rows.NewSelection("SELECT "+sessionColumns+" FROM sessions WHERE tenant = ?", f.Tenant)
+	list := rows.NewSelection("SELECT "+sessionColumns+" FROM sessions WHERE tenant = ? AND delete_us = 0", f.Tenant)
 	if f.Subject != "" {
 		list.Add(" AND subject = ?", f.Subject)
 	}
@@ -156,6 +168,17 @@ func (f SessionFilter) selection() *rows.Selection {
 		list.Add(" AND active_turn_id <> ''")
 	default:
 		list.Add(" AND active_turn_id = ''")
+	}
+	if f.Pinned != nil {
+		list.Add(" AND pinned = ?", rows.Flag(*f.Pinned))
+	}
+	if f.Archived != nil {
+		list.Add(" AND archived = ?", rows.Flag(*f.Archived))
+	}
+	searchdb.Narrow(list, "session_id", f.Tenant, f.Subject, f.Words)
+	if f.Status != 0 {
+		list.Add(" AND (SELECT t.status FROM turns t WHERE t.tenant = sessions.tenant AND t.session_id = sessions.id "+
+			"ORDER BY t.first_seq DESC LIMIT 1) = ?", int64(f.Status))
 	}
 	withLabels(list, "labels", f.Labels)
 	list.AddPage(f.Page)
@@ -187,13 +210,17 @@ func encodeLabels(labels map[string]string) (string, error) {
 	return string(text), err
 }
 
-// SaveLabels writes the labels of a locked session.
+// SaveLabels writes the labels of a locked session, and what else only users change. Its title may have changed with them.
 func (tx *sessionTx) SaveLabels(ctx context.Context, v Session) error {
 	labels, err := encodeLabels(v.Labels)
 	if err != nil {
 		return fmt.Errorf("labels of session %s: %w", v.ID, err)
 	}
-	return sqldb.ExecOne(ctx, tx, "UPDATE sessions SET labels = $3 WHERE tenant = $1 AND id = $2", v.Tenant, v.ID, labels)
+	if err := searchdb.SetDue(ctx, tx, v.Tenant, v.ID); err != nil {
+		return err
+	}
+	return sqldb.ExecOne(ctx, tx, "UPDATE sessions SET labels = $3, pinned = $4, archived = $5 WHERE tenant = $1 AND id = $2",
+		v.Tenant, v.ID, labels, rows.Flag(v.Pinned), rows.Flag(v.Archived))
 }
 
 var insertSessions = sqldb.Insert("sessions", sessionColumns)
@@ -207,7 +234,11 @@ func (tx *sessionTx) AddSession(ctx context.Context, v Session) error {
 	_, err = sqldb.Exec(ctx, tx, insertSessions,
 		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, sqldb.Micros(v.CreateTime),
 		sqldb.Micros(v.UpdateTime),
-		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn, v.ContextBytes, int64(v.CompactedSeq))
+		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn, v.ContextBytes, int64(v.CompactedSeq),
+		rows.Flag(v.Pinned), rows.Flag(v.Archived))
+	if err == nil && (v.Title != "" || v.ForkedFrom != "") {
+		err = searchdb.SetDue(ctx, tx, v.Tenant, v.ID)
+	}
 	return rows.Unique(err)
 }
 
@@ -246,6 +277,7 @@ func (tx *sessionTx) DeleteSession(ctx context.Context, tenant, id string) error
 		"DELETE FROM turn_journal WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM compactions WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM messages WHERE tenant = $1 AND session_id = $2",
+		"DELETE FROM session_shares WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM session_executors WHERE tenant = $1 AND session_id = $2",
 		"DELETE FROM sessions_events WHERE tenant = $1 AND erase_with <> '' AND erase_with = $2",
 		"DELETE FROM turns WHERE tenant = $1 AND session_id = $2",
@@ -253,6 +285,9 @@ func (tx *sessionTx) DeleteSession(ctx context.Context, tenant, id string) error
 		if _, err := sqldb.Exec(ctx, tx, statement, tenant, id); err != nil {
 			return err
 		}
+	}
+	if err := searchdb.Forget(ctx, tx, searchdb.Session{Tenant: tenant, ID: id}); err != nil {
+		return err
 	}
 	return sqldb.ExecOne(ctx, tx, "DELETE FROM sessions WHERE tenant = $1 AND id = $2", tenant, id)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
+	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 )
 
 // Step is one step of a turn and the lease on it.
@@ -33,6 +34,8 @@ type Step struct {
 	MessageID string
 	// Outcome is the windlass.turn.v1.StepOutcome. That of a step that is not done has no more than the attempts of its model calls.
 	Outcome []byte
+	// Used is what it has used.
+	Used usagedb.Step
 	// Optimistic: it is assumed to be new. Saving it fails when it is not.
 	Optimistic bool
 }
@@ -47,15 +50,16 @@ func (v Step) StepOutcome() (*turnv1.StepOutcome, error) {
 }
 
 const stepColumns = `tenant, turn_id, step_key, kind, tool, owner, fence, attempt, done, lease_expires_us, started_us, first_seq, ` +
-	`message_id, outcome`
+	`message_id, outcome, ended_us, model, input_tokens, output_tokens, cost_micros, model_calls, tool_calls, failed`
 
 func scanStep(s sqldb.Scanner) (v Step, err error) {
-	var done int64
+	var done, failed int64
 	err = s.Scan(&v.Tenant, &v.TurnID, &v.Key, (*int32)(&v.Kind), &v.Tool, &v.Owner, &v.Fence, &v.Attempt, &done,
 		sqldb.TimeColumn(&v.LeaseExpires),
 		sqldb.TimeColumn(&v.StartTime),
-		&v.FirstSeq, &v.MessageID, &v.Outcome)
-	v.Done = done != 0
+		&v.FirstSeq, &v.MessageID, &v.Outcome, sqldb.TimeColumn(&v.Used.EndTime), &v.Used.Model, &v.Used.Input, &v.Used.Output,
+		&v.Used.Cost, &v.Used.ModelCalls, &v.Used.ToolCalls, &failed)
+	v.Done, v.Used.Failed = done != 0, failed != 0
 	return v, err
 }
 
@@ -102,13 +106,16 @@ var insertStep = sqldb.Insert("turn_steps", stepColumns) + " ON CONFLICT (tenant
 // SaveStep writes a step, new or not. The turn's session must be locked. ErrNotNew when it was assumed to be new and is not.
 func (tx *turnTx) SaveStep(ctx context.Context, v Step) error {
 	statement := insertStep + `UPDATE SET owner = excluded.owner, fence = excluded.fence, attempt = excluded.attempt,
-		done = excluded.done, lease_expires_us = excluded.lease_expires_us, started_us = excluded.started_us, outcome = excluded.outcome`
+		done = excluded.done, lease_expires_us = excluded.lease_expires_us, started_us = excluded.started_us, outcome = excluded.outcome,
+		ended_us = excluded.ended_us, model = excluded.model, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
+		cost_micros = excluded.cost_micros, model_calls = excluded.model_calls, tool_calls = excluded.tool_calls, failed = excluded.failed`
 	if v.Optimistic {
 		statement = insertStep + "NOTHING"
 	}
 	n, err := sqldb.Exec(ctx, tx, statement, v.Tenant, v.TurnID, v.Key, int64(v.Kind), v.Tool, v.Owner, int64(v.Fence), int64(v.Attempt),
 		rows.Flag(v.Done), sqldb.Micros(v.LeaseExpires), sqldb.Micros(v.StartTime),
-		int64(v.FirstSeq), v.MessageID, v.Outcome)
+		int64(v.FirstSeq), v.MessageID, v.Outcome, sqldb.Micros(v.Used.EndTime), v.Used.Model, v.Used.Input, v.Used.Output, v.Used.Cost,
+		v.Used.ModelCalls, v.Used.ToolCalls, rows.Flag(v.Used.Failed))
 	if err == nil && v.Optimistic && n == 0 {
 		return ErrNotNew
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
+	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
@@ -49,6 +50,7 @@ type Store struct {
 	webhookReader
 	scheduleReader
 	budgetReader
+	usageReader
 	domain *eventlog.Table
 }
 
@@ -71,6 +73,7 @@ type (
 	scheduleReader = scheduledb.Reader
 	budgetTx       = budgetdb.Tx
 	budgetReader   = budgetdb.Reader
+	usageReader    = usagedb.Reader
 
 	sessionTx struct{ rows.Tx }
 	turnTx    struct{ rows.Tx }
@@ -141,6 +144,7 @@ func newStore(r rows.Reader) *Store {
 		outboxReader: outboxReader{r}, agentReader: agentReader{r}, fileReader: fileReader{r}, webhookReader: webhookReader{Reader: r},
 		scheduleReader: scheduleReader{Reader: r},
 		budgetReader:   budgetReader{Reader: r},
+		usageReader:    usageReader{Reader: r},
 		domain:         eventlog.NewTable(r.DB, "sessions"),
 	}
 }

@@ -34,11 +34,12 @@ func TestPostgres(t *testing.T) {
 }
 
 // rare are statements about few rows (webhooks, what the outbox holds, whether there is any budget), those of deleting a session, and
-// counts of all sessions and messages of a tenant, and of the turns that have not ended.
+// counts of all sessions and messages of a tenant, of the turns and waits that have not ended, and totals, which have a few rows an outcome.
 var rare = []string{
 	"FROM webhooks WHERE", "FROM turn_outbox WHERE claimed_until_us <= $1 LIMIT 1", "EXISTS (SELECT 1 FROM budgets b",
 	"DELETE FROM turn_idempotency WHERE", "DELETE FROM turn_outbox WHERE", "DELETE FROM budgets WHERE tenant = $1 AND scope = 'turn'",
 	"SELECT (SELECT count(*) FROM sessions", "SELECT DISTINCT tenant, session_id FROM turns",
+	"FROM turns WHERE end_us = 0 GROUP BY status", "FROM turn_waits WHERE verdict = 0 GROUP BY kind", "FROM turn_totals", "FROM turn_costs",
 }
 
 func open(t *testing.T, url string) *store.Store {

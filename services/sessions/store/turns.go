@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
+	"github.com/windlass-dev/windlass/services/sessions/store/searchdb"
 )
 
 // Turn is one user input until its final answer. A time that has not come yet is zero.
@@ -57,6 +58,8 @@ type Turn struct {
 	Children uint32
 	// ProviderData are the credentials that came with its request, sealed for it; nil for none, and from its end on. AddTurn writes it.
 	ProviderData []byte
+	// Cost is that of Usage in millionths when it was stored; 0 for turns of before it was stored. Writes take it from Usage.
+	Cost int64
 	// Quota reports whether its tokens count towards the quotas of its tenant and subject.
 	Quota bool
 	// Budgeted reports whether there is a budget, or a limit of its own, that its use counts for. Only LockTurn reads it.
@@ -83,7 +86,7 @@ const Unplaced = ^uint32(0)
 const turnColumns = `tenant, id, session_id, agent_id, subject, status, cancel_requested, model, blueprint_revision, deadline_us, input_seq,
 	first_seq, last_seq, dispatched_us, check_us, restarts, create_us, start_us, end_us, usage_data, end_data, trace_parent, place, urgent,
 	open_waits, people_waits, paused_us, inputs, rouse_us, agent_path, children,
-	provider_data, quota`
+	provider_data, quota, cost_micros`
 
 const selectTurn = "SELECT " + turnColumns + " FROM turns WHERE tenant = $1 AND id = $2"
 
@@ -95,7 +98,7 @@ func scanTurn(s sqldb.Scanner) (t Turn, err error) {
 		&t.InputSeq, &t.FirstSeq, &t.LastSeq, sqldb.TimeColumn(&t.DispatchTime), sqldb.TimeColumn(&t.CheckTime), &t.Restarts,
 		sqldb.TimeColumn(&t.CreateTime), sqldb.TimeColumn(&t.StartTime), sqldb.TimeColumn(&t.EndTime), &usage, &end,
 		&t.TraceParent, &t.Place, &urgent, &t.OpenWaits, &t.PeopleWaits, sqldb.TimeColumn(&t.PausedSince), &t.Inputs,
-		sqldb.TimeColumn(&t.WakeTime), &t.AgentPath, &t.Children, &t.ProviderData, &quota)
+		sqldb.TimeColumn(&t.WakeTime), &t.AgentPath, &t.Children, &t.ProviderData, &quota, &t.Cost)
 	if err != nil {
 		return t, err
 	}
@@ -125,6 +128,12 @@ func (s *turnReader) TurnsInOrder(ctx context.Context, tenant, session string, a
 		" FROM turns WHERE tenant = $1 AND session_id = $2 AND first_seq > $3 ORDER BY first_seq LIMIT $4", tenant, session, int64(after), limit)
 }
 
+// Orders of Turns, for Page.By.
+const (
+	ByCost     = "cost_micros"
+	ByDuration = "(CASE WHEN end_us > 0 THEN end_us - create_us ELSE 0 END)"
+)
+
 // TurnFilter says which turns to list.
 type TurnFilter struct {
 	// Tenant is required; the others only narrow when they are set. Subject is that of the session.
@@ -134,6 +143,8 @@ type TurnFilter struct {
 	// Status narrows to one, 0 = all. Ended reports whether turns with this status have ended.
 	Status turnv1.TurnStatus
 	Ended  bool
+	// Words narrow to turns that have a word that begins with each of them.
+	Words []string
 	Page
 }
 
@@ -175,6 +186,10 @@ func (f TurnFilter) selection() *rows.Selection {
 		withLabels(list, "s.labels", f.Labels)
 		list.Add(")")
 	}
+	if !ofSession {
+		searchdb.WithoutDeleted(list, f.Tenant)
+	}
+	searchdb.Narrow(list, "turn_id", f.Tenant, f.Subject, f.Words)
 	list.AddPage(f.Page)
 	return list
 }
@@ -195,7 +210,7 @@ func (tx *turnTx) AddTurn(ctx context.Context, t Turn) error {
 		sqldb.Micros(t.CreateTime), sqldb.Micros(t.StartTime), sqldb.Micros(t.EndTime),
 		usage, end, t.TraceParent, int64(t.Place), rows.Flag(t.Urgent), t.OpenWaits, t.PeopleWaits, sqldb.Micros(t.PausedSince),
 		int64(t.Inputs), sqldb.Micros(t.WakeTime),
-		t.AgentPath, int64(t.Children), t.ProviderData, rows.Flag(t.Quota))
+		t.AgentPath, int64(t.Children), t.ProviderData, rows.Flag(t.Quota), t.Usage.GetCostMicros())
 	return err
 }
 
@@ -217,13 +232,16 @@ func (tx *turnTx) SaveTurn(ctx context.Context, t Turn) error {
 // updateSameTurn is updateTurn for a turn whose columns in indexes stay as they are, and changes no row otherwise. SQLite writes the pages
 // of an index for each statement that sets one of its columns, also to the value that it has; PostgreSQL compares the values.
 const updateSameTurn = `UPDATE turns SET cancel_requested = $4, model = $5, blueprint_revision = $6, deadline_us = $7,
-	last_seq = $8, start_us = $9, usage_data = $11, end_data = $12, people_waits = $14, inputs = $16
+	last_seq = $8, start_us = $9, usage_data = $11, end_data = $12, people_waits = $14, inputs = $16, cost_micros = $17
 	WHERE tenant = $1 AND id = $2 AND +status = $3 AND +end_us = 0 AND +end_us = $10 AND +open_waits = $13 AND +paused_us = $15`
 
 // EndTurn is SaveTurn for a turn that ends. It reports whether a webhook may have to be notified of it: the tenant has a webhook that is
 // enabled, or the turn an address of its own. That comes from the statement that is needed anyway, which reads every webhook whose
 // making was answered before.
 func (tx *turnTx) EndTurn(ctx context.Context, t Turn) (subscribed bool, err error) {
+	if err := searchdb.SetDue(ctx, tx, t.Tenant, t.SessionID); err != nil {
+		return false, err
+	}
 	args, err := t.changing()
 	if err != nil {
 		return false, err
@@ -237,7 +255,7 @@ func (tx *turnTx) EndTurn(ctx context.Context, t Turn) (subscribed bool, err err
 const updateTurn = `UPDATE turns SET status = $3, cancel_requested = $4, model = $5, blueprint_revision = $6, deadline_us = $7,
 	last_seq = $8, start_us = $9, end_us = $10, usage_data = $11, end_data = $12,
 	provider_data = CASE WHEN CAST($10 AS BIGINT) > 0 THEN NULL ELSE provider_data END,
-	open_waits = $13, people_waits = $14, paused_us = $15, inputs = $16 WHERE tenant = $1 AND id = $2`
+	open_waits = $13, people_waits = $14, paused_us = $15, inputs = $16, cost_micros = $17 WHERE tenant = $1 AND id = $2`
 
 // encode returns usage and end as they are stored.
 func (t Turn) encode() (usage, end []byte, err error) {
@@ -257,6 +275,7 @@ func (t Turn) changing() ([]any, error) {
 		t.Tenant, t.ID, int64(t.Status), rows.Flag(t.CancelRequested), t.Model, int64(t.BlueprintRevision), sqldb.Micros(t.Deadline),
 		int64(t.LastSeq),
 		sqldb.Micros(t.StartTime), sqldb.Micros(t.EndTime), usage, end, t.OpenWaits, t.PeopleWaits, sqldb.Micros(t.PausedSince), int64(t.Inputs),
+		t.Usage.GetCostMicros(),
 	}, err
 }
 

@@ -13,6 +13,7 @@ import (
 	storev1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/store/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
+	"github.com/windlass-dev/windlass/services/sessions/store/searchdb"
 )
 
 // The two halves of a wait. The messages that are stored are the types that the service works with.
@@ -142,9 +143,10 @@ const (
 	waitsOfTurn = "SELECT " + waitColumns + " FROM turn_waits WHERE tenant = $1 AND turn_id = $2 ORDER BY create_us, step_key, id"
 )
 
-// Wait reads one. ErrNotFound when there is none.
+// Wait reads one. ErrNotFound when there is none, or its session is deleted.
 func (s *waitReader) Wait(ctx context.Context, tenant, id string) (Wait, error) {
-	return rows.One(ctx, s.DB.Reader(), scanWait, selectWait, tenant, id)
+	return rows.One(ctx, s.DB.Reader(), scanWait, selectWait+" AND EXISTS (SELECT 1 FROM sessions s WHERE s.tenant = turn_waits.tenant "+
+		"AND s.id = turn_waits.session_id AND s.delete_us = 0)", tenant, id)
 }
 
 // Wait reads one whose session is locked. ErrNotFound when there is none.
@@ -211,6 +213,9 @@ func (s *waitReader) Waits(ctx context.Context, f WaitFilter) ([]Wait, error) {
 			list.Add(" OR EXISTS (SELECT 1 FROM turn_wait_roles r WHERE r.tenant = w.tenant AND r.wait_id = w.id AND r.role IN (?))", roles...)
 		}
 		list.Add(")")
+	}
+	if f.SessionID == "" && f.TurnID == "" {
+		searchdb.WithoutDeleted(list, f.Tenant)
 	}
 	list.AddPage(f.Page)
 	return rows.All(ctx, s.DB.Reader(), scanWait, list.Text, list.Args...)

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/agentspec"
+	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/session"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -103,6 +104,26 @@ func (s *Service) Chat(ctx context.Context, c Chat) (View, error) {
 		return View{}, err
 	}
 	return s.Accept(ctx, spec)
+}
+
+// Continue accepts a message as the first turn of a session that begins with messages of another one. branch makes that session.
+func (s *Service) Continue(ctx context.Context, message string, once store.Once,
+	branch func(context.Context) (*conversation.Copy, error),
+) (View, error) {
+	content, err := s.deps.Input.Message("message", message)
+	if err != nil {
+		return View{}, err
+	}
+	if v, ok, err := s.earlier(ctx, once); err != nil || ok {
+		return v, err
+	}
+	c, err := branch(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	return s.Accept(ctx, Spec{
+		Session: c.Session, Fresh: true, Copy: c, Content: content, Once: once, ProviderData: ofRequest(ctx),
+	})
 }
 
 // Rerun accepts a turn that runs another one again, in a session of its own.

@@ -331,7 +331,8 @@ func TestAForkGoesOnFromItsSession(t *testing.T) {
 	}
 	made, err := k.Sessions.Create(k.Ctx(), session.Spec{AgentID: sessionstest.Assistant}, store.Once{})
 	k.Must(err)
-	k.Must(k.Sessions.Delete(k.Ctx(), made.ID))
+	_, err = k.Sessions.Delete(k.Ctx(), made.ID, false)
+	k.Must(err)
 	_, err = create(k, made, turn.ModeFork)
 	k.WantFault(err, faultv1.Reason_REASON_NOT_FOUND)
 }

@@ -14,8 +14,18 @@ import (
 // Types of domain events.
 const (
 	approvalRequested = "dev.windlass.approval.requested.v1"
+	approvalDecided   = "dev.windlass.approval.decided.v1"
 	approvalResolved  = "dev.windlass.approval.resolved.v1"
 )
+
+// RecordDecided records the domain event of a decision after which an approval stays open. subject is who decided, and approvals how many
+// have approved.
+func RecordDecided(tx *journal.Tx, w store.Wait, subject string, approvals uint32) error {
+	return record(tx, w, approvalDecided, &eventv1.ApprovalDecided{
+		ApprovalId: w.ID, TurnId: w.TurnID, SessionId: w.SessionID, AgentId: w.AgentID, Tool: w.Tool, DecidedBy: subject,
+		Approvals: approvals, Quorum: w.Quorum(),
+	})
+}
 
 // recordRequested records the domain event of a wait that began. A wait for a sub-agent has none.
 func recordRequested(tx *journal.Tx, w store.Wait) error {

@@ -292,8 +292,9 @@ func TestAWaitOfADeletedTurnIsMissing(t *testing.T) {
 	own := k.Begun("hello")
 	w := k.Wait(own, "tool-1.1", request(approval))
 	k.Finish(own)
-	k.Must(k.Sessions.Delete(k.Ctx(), own.SessionID))
-	_, err := k.Waits.Update(k.Ctx(), w, nil, late)
+	_, err := k.Sessions.Delete(k.Ctx(), own.SessionID, false)
+	k.Must(err)
+	_, err = k.Waits.Update(k.Ctx(), w, nil, late)
 	k.WantFault(err, faultv1.Reason_REASON_NOT_FOUND)
 	for _, id := range []string{w.ID, "apr_none", "", "a\x00b"} {
 		_, err := k.Waits.Get(k.Ctx(), authn.DefaultTenant, id)

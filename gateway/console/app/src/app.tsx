@@ -10,6 +10,7 @@ import { Questions, Toasts, toast } from "./ui/dialog";
 import { Help, openHelp } from "./ui/help";
 import { Icon } from "./ui/icons";
 import { onKey } from "./ui/keys";
+import "./ui/notify";
 import { Loading, Menu, state, useTitle } from "./ui/page";
 import { Palette, PaletteButton } from "./ui/palette";
 import { chooseTheme, theme, type Theme } from "./ui/theme";

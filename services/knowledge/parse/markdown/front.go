@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -45,6 +46,63 @@ func frontMatter(b *document.Builder, source string) string {
 	}
 	b.Add(document.Paragraph, 0, lines.String())
 	return after
+}
+
+// labelsField finds the field with labels in what may be front matter.
+var labelsField = regexp.MustCompile(`(?m)^\s*["']?labels["']?\s*:`)
+
+// Labels returns the values of the field "labels" in the front matter of a document; an error when the front matter cannot be read and may
+// have some.
+func Labels(source string) ([]string, error) {
+	source = strings.ReplaceAll(strings.TrimPrefix(source, "\ufeff"), "\r\n", "\n")
+	rest, found := strings.CutPrefix(source, "---\n")
+	if !found {
+		return nil, nil
+	}
+	end := strings.Index("\n"+rest, "\n---\n")
+	switch {
+	case end < 0 && strings.HasSuffix(rest, "\n---"):
+		end = len(rest) - len("---")
+	case end < 0:
+		return nil, nil // a line and text
+	case end > maxFrontMatter && !labelsField.MatchString(rest[:end]):
+		return nil, nil // it is text
+	case end > maxFrontMatter:
+		return nil, document.Refuse("has front matter of more than %d bytes", maxFrontMatter)
+	}
+	var front struct {
+		Labels yaml.Node `yaml:"labels"`
+	}
+	if err := yaml.Unmarshal([]byte(rest[:max(0, end-1)]), &front); err != nil {
+		if labelsField.MatchString(rest[:end]) {
+			return nil, document.Refuse("has front matter with labels that is not YAML")
+		}
+		return nil, nil // it is text
+	}
+	return labelsOf(&front.Labels)
+}
+
+// labelsOf returns the labels of a field: one, or a list.
+func labelsOf(n *yaml.Node) (out []string, err error) {
+	switch n.Kind {
+	case 0:
+	case yaml.ScalarNode:
+		for name := range strings.SplitSeq(n.Value, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				out = append(out, name)
+			}
+		}
+	case yaml.SequenceNode:
+		for _, v := range n.Content {
+			if v.Kind != yaml.ScalarNode {
+				return nil, document.Refuse("has labels in its front matter that are no list of names")
+			}
+			out = append(out, v.Value)
+		}
+	default:
+		return nil, document.Refuse("has labels in its front matter that are no list of names")
+	}
+	return out, nil
 }
 
 // scalars returns a value, or the values of a list.

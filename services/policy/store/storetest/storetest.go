@@ -89,7 +89,7 @@ func list(t *testing.T, s store.Store) {
 	for i := range 7 {
 		d := decision("list", fmt.Sprintf("dec_%d", i), begin.Add(time.Duration(i/2)*time.Second)) // pairs share a time
 		d.Allowed = i%3 != 0
-		d.TurnID = []string{"trn_a", "trn_b"}[i%2]
+		d.TurnID, d.CallID = []string{"trn_a", "trn_b"}[i%2], []string{"call_1", "call_2", ""}[i%3]
 		if err := s.Add(t.Context(), d, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -101,6 +101,8 @@ func list(t *testing.T, s store.Store) {
 	}{
 		{"all", store.Filter{}, "6543210"},
 		{"one turn", store.Filter{TurnID: "trn_b"}, "531"},
+		{"one call", store.Filter{CallID: "call_2"}, "41"},
+		{"a call of one turn", store.Filter{CallID: "call_1", TurnID: "trn_b"}, "3"},
 		{"refusals", store.Filter{DeniedOnly: true}, "630"},
 		{"refusals of one turn", store.Filter{TurnID: "trn_a", DeniedOnly: true}, "60"},
 	} {

@@ -215,6 +215,8 @@ func (s suite) executions(t *testing.T) {
 	}{
 		{"all", store.ExecutionFilter{}, "6543210"},
 		{"one turn", store.ExecutionFilter{TurnID: "trn_b"}, "531"},
+		{"one call", store.ExecutionFilter{CallID: "call_1"}, "6543210"},
+		{"another call", store.ExecutionFilter{CallID: "call_2"}, ""},
 		{"one tool", store.ExecutionFilter{Tool: "n__a"}, "630"},
 		{"one session", store.ExecutionFilter{SessionID: "ses_1"}, "6543210"},
 		{"another session", store.ExecutionFilter{SessionID: "ses_2"}, ""},

@@ -2,6 +2,7 @@
 package rows
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,9 +91,11 @@ func (s *Selection) Add(text string, values ...any) {
 type Page struct {
 	// Since and Until narrow to rows that were created from Since on and before Until; zero = no bound.
 	Since, Until time.Time
+	// By is the expression by whose value rows are ordered, the highest first; "" = by the time.
+	By string
 	// OldestFirst reverses the order.
 	OldestFirst bool
-	// After and AfterID name the last row of the page before; zero = the first page.
+	// After, which stands for the value of By if there is one, and AfterID name the last row of the page before; zero = the first page.
 	After   time.Time
 	AfterID string
 	// Limit bounds the page.
@@ -111,10 +114,11 @@ func (s *Selection) AddPage(p Page) {
 	if p.OldestFirst {
 		beyond, direction = ">", ""
 	}
-	if !p.After.IsZero() {
-		s.Add(" AND (create_us, id) "+beyond+" (?)", sqldb.Micros(p.After), p.AfterID)
+	by := cmp.Or(p.By, "create_us")
+	if !p.After.IsZero() || p.By != "" && p.AfterID != "" {
+		s.Add(" AND ("+by+", id) "+beyond+" (?)", sqldb.Micros(p.After), p.AfterID)
 	}
-	s.Add(" ORDER BY create_us"+direction+", id"+direction+" LIMIT ?", p.Limit)
+	s.Add(" ORDER BY "+by+direction+", id"+direction+" LIMIT ?", p.Limit)
 }
 
 // Flag is a boolean as both engines store it.

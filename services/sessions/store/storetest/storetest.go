@@ -52,6 +52,11 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		{"schedules are told to one at a time", schedules},
 		{"fires are kept while they matter", fires},
 		{"sessions, messages and active sessions are counted", sessionCounts},
+		{"turns that ended are counted for good, and what waits as it is", totals},
+		{"usage is summed up by group", usage},
+		{"sessions and turns are found by their words", search},
+		{"turns are listed by cost and duration", orders},
+		{"a deleted session is hidden until it is restored or erased", hidden},
 		{"texts may hold what the other engine would not", texts},
 		{"domain events are recorded with what they tell of", domainEvents},
 	} {

@@ -96,6 +96,8 @@ type infer struct {
 // prompt is what the model is asked.
 type prompt struct {
 	request *inferencev1.GenerateRequest
+	// instructed are the instructions that the request begins with.
+	instructed instructed
 	// truncated: messages of the conversation are missing.
 	truncated bool
 	// ids makes the ids of the answer's calls.
@@ -287,8 +289,7 @@ func (i *infer) whole(outcome *turnv1.StepOutcome, done *turnv1.MessageCompleted
 func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt, err error) {
 	agent, surface := i.Loaded.GetAgent(), i.Loaded.GetSurface()
 	p.truncated, p.inputs, p.tainted = history.GetTruncated(), history.GetInputs(), conversation.Tainted(history.GetMessages())
-	instructions, err := i.instructions(ctx)
-	if err != nil {
+	if p.instructed, err = i.instructions(ctx); err != nil {
 		return p, err
 	}
 	messages := history.GetMessages()
@@ -309,7 +310,7 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 	p.sources = cite.Read(history.GetMessages(), i.Turn.TurnID)
 	messages = p.sources.Prompt(messages, i.Turn.TurnID)
 	req := &inferencev1.GenerateRequest{
-		Model: surface.GetModel(), Instructions: instructions, Messages: conversation.WithResults(messages),
+		Model: surface.GetModel(), Instructions: p.instructed.text(), Messages: conversation.WithResults(messages),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: i.Turn.TurnID, Step: i.Ref.GetKey(),
 		Degrade: agent.GetDegrade(),
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -60,12 +58,7 @@ func (i *infer) inText(
 	ctx context.Context, w *step.Work, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
 ) (*inferencev1.Finished, error) {
 	tools := req.GetTools()
-	req.Instructions, req.Tools = reacttext.Instructions(req.GetInstructions(), tools), nil
-	req.Messages = reacttext.Conversation(req.GetMessages())
-	if g := req.GetGeneration(); g.GetToolChoice() != "" { // the provider is offered no tools to choose from
-		req.Generation = proto.CloneOf(g)
-		req.Generation.ToolChoice = ""
-	}
+	textForm(req)
 	said := ""
 	split := reacttext.Splitter{
 		Think: func(piece string) {

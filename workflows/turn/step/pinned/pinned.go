@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/placeholder"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
@@ -42,6 +43,15 @@ type Cache struct {
 	turns       *lru.Cache[string, *step.Loaded]     // by turn, begun ones only
 	definitions *lru.Cache[string, *registryv1.Tool] // by definition hash
 	calls       *lru.Cache[string, *turnv1.ToolCall] // by turn, message and call
+	resolve     placeholder.Lookup                   // nil = Here
+}
+
+// NewViewer returns a cache for requests that are shown instead of sent, by a process that runs no steps: ${runner.*} stays as it is
+// written. Only what is made of a loaded turn can be read from it.
+func NewViewer(maxShown int, tools registry) *Cache {
+	c := New("", maxShown, nil, tools)
+	c.resolve = func(ref placeholder.Ref) (string, *placeholder.Error) { return ref.String(), nil }
+	return c
 }
 
 // New returns an empty cache of the worker with the given name. A model is shown at most maxShown tools of sources; of turns with more it

@@ -18,7 +18,11 @@ func (c *Cache) Instructions(a *sessionsv1.Agent) (string, error) {
 
 // unseal resolves in a text of a loaded agent what only this worker knows, see LoadTurnResponse.agent.
 func (c *Cache) unseal(sealed string) (string, error) {
-	text, wrong := placeholder.Finish(sealed, c.Here)
+	lookup := c.resolve
+	if lookup == nil {
+		lookup = c.Here
+	}
+	text, wrong := placeholder.Finish(sealed, lookup)
 	if len(wrong) > 0 {
 		return "", fault.FailedPrecondition(
 			faultv1.Reason_REASON_INVALID_BLUEPRINT, "the agent cannot be resolved at worker %s: %s", c.worker, wrong[0].Error(),

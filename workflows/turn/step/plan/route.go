@@ -31,19 +31,24 @@ func Routes(w *step.Work) bool {
 		len(w.Loaded.GetAgentTools()) > 0
 }
 
+// RouteQuestion turns the request of a model step into the question which agent fits.
+func RouteQuestion(w *step.Work, req *inferencev1.GenerateRequest) *inferencev1.GenerateRequest {
+	question := &inferencev1.GenerateRequest{
+		Model: req.GetModel(), Instructions: routeInstructions + "\n" + agentList(w.Loaded.GetAgentTools()),
+		Messages: conversation.Dialogue(req.GetMessages()), Temperature: req.Temperature, TurnId: req.GetTurnId(), Step: req.GetStep(),
+	}
+	if own := req.GetInstructions(); own != "" {
+		question.Instructions += "\n\nThis is said of the task:\n" + own
+	}
+	return question
+}
+
 // Route is the model.Ask that asks which agent fits, and returns the answer as a call of that agent with the user's message. The reason
 // becomes the message's reasoning. When none fits, the model answers as in react.
 func (d Deps) Route(
 	ctx context.Context, w *step.Work, req *inferencev1.GenerateRequest, add func(*inferencev1.GenerateResponse),
 ) (*inferencev1.Finished, error) {
-	agents := w.Loaded.GetAgentTools()
-	question := &inferencev1.GenerateRequest{
-		Model: req.GetModel(), Instructions: routeInstructions + "\n" + agentList(agents), Messages: conversation.Dialogue(req.GetMessages()),
-		Temperature: req.Temperature, TurnId: req.GetTurnId(), Step: req.GetStep(),
-	}
-	if own := req.GetInstructions(); own != "" {
-		question.Instructions += "\n\nThis is said of the task:\n" + own
-	}
+	agents, question := w.Loaded.GetAgentTools(), RouteQuestion(w, req)
 	var chosen *executionv1.AgentTool
 	var reason string
 	used, err := d.answerJSON(ctx, w, question, contract.RouteRepairs, func(text string) (err error) {

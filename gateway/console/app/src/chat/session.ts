@@ -1,5 +1,5 @@
 // What one can do with a conversation.
-import { get, part, patch, post, reach, remove, type Session } from "../api";
+import { Failed, get, part, patch, post, reach, remove, type Session } from "../api";
 import { go, path } from "../route";
 import { failed, toast } from "../ui/dialog";
 import { refreshList } from "./side";
@@ -9,7 +9,13 @@ export const formats: [string, string][] = [["markdown", "Markdown"], ["json", "
 /** exportSession saves a conversation as a file. */
 export async function exportSession(id: string, format: string) {
   if (!formats.some(([f]) => f === format)) throw new Error(`There is no format "${format}". There are: ${formats.map(([f]) => f).join(", ")}.`);
-  const r = await reach(`/v1/sessions/${part(id)}:export?format=${part(format)}`);
+  let r: Response;
+  try {
+    r = await reach(`/v1/sessions/${part(id)}:export?format=${part(format)}`);
+  } catch (e) {
+    if (format !== "pdf" || !(e instanceof Failed) || e.status !== 400) throw e;
+    return printSession(id); // a server that writes no PDF leaves it to the browser
+  }
   let blob = await r.blob();
   if (format === "markdown" && r.headers.get("Content-Type")?.includes("json")) {
     const { text, content } = JSON.parse(await blob.text()) as { text?: string; content?: string };
@@ -20,6 +26,14 @@ export async function exportSession(id: string, format: string) {
   a.download = `${id}.${format === "markdown" ? "md" : format}`;
   a.click();
   setTimeout(() => URL.revokeObjectURL(a.href), 60_000);
+}
+
+/** printSession opens a conversation and the browser's dialog for printing it, also to a file. */
+function printSession(id: string) {
+  const to = `/sessions/${id}`;
+  const open = path.value === to;
+  if (!open) go(to);
+  setTimeout(() => print(), open ? 0 : 1500);
 }
 
 /** change changes a conversation, and the list that shows it. */

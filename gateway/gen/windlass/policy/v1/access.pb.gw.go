@@ -298,6 +298,33 @@ func local_request_AccessPolicyService_ExplainAccess_0(ctx context.Context, mars
 	return msg, metadata, err
 }
 
+func request_AccessPolicyService_ExplainAccessMatrix_0(ctx context.Context, marshaler runtime.Marshaler, client extPolicyv1.AccessPolicyServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+	var (
+		protoReq extPolicyv1.ExplainAccessMatrixRequest
+		metadata runtime.ServerMetadata
+	)
+	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq); err != nil && !errors.Is(err, io.EOF) {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body)
+	}
+	msg, err := client.ExplainAccessMatrix(ctx, &protoReq, grpc.Header(&metadata.HeaderMD), grpc.Trailer(&metadata.TrailerMD))
+	return msg, metadata, err
+}
+
+func local_request_AccessPolicyService_ExplainAccessMatrix_0(ctx context.Context, marshaler runtime.Marshaler, server extPolicyv1.AccessPolicyServiceServer, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+	var (
+		protoReq extPolicyv1.ExplainAccessMatrixRequest
+		metadata runtime.ServerMetadata
+	)
+	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq); err != nil && !errors.Is(err, io.EOF) {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	msg, err := server.ExplainAccessMatrix(ctx, &protoReq)
+	return msg, metadata, err
+}
+
 func request_AccessPolicyService_ReplayDecisions_0(ctx context.Context, marshaler runtime.Marshaler, client extPolicyv1.AccessPolicyServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
 		protoReq extPolicyv1.ReplayDecisionsRequest
@@ -450,6 +477,26 @@ func RegisterAccessPolicyServiceHandlerServer(ctx context.Context, mux *runtime.
 			return
 		}
 		forward_AccessPolicyService_ExplainAccess_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+	})
+	mux.Handle(http.MethodPost, pattern_AccessPolicyService_ExplainAccessMatrix_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		var stream runtime.ServerTransportStream
+		ctx = grpc.NewContextWithServerTransportStream(ctx, &stream)
+		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
+		annotatedContext, err := runtime.AnnotateIncomingContext(ctx, mux, req, "/windlass.policy.v1.AccessPolicyService/ExplainAccessMatrix", runtime.WithHTTPPathPattern("/v1/access-policies:matrix"))
+		if err != nil {
+			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		resp, md, err := local_request_AccessPolicyService_ExplainAccessMatrix_0(annotatedContext, inboundMarshaler, server, req, pathParams)
+		md.HeaderMD, md.TrailerMD = metadata.Join(md.HeaderMD, stream.Header()), metadata.Join(md.TrailerMD, stream.Trailer())
+		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
+		if err != nil {
+			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		forward_AccessPolicyService_ExplainAccessMatrix_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
 	mux.Handle(http.MethodPost, pattern_AccessPolicyService_ReplayDecisions_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
@@ -613,6 +660,23 @@ func RegisterAccessPolicyServiceHandlerClient(ctx context.Context, mux *runtime.
 		}
 		forward_AccessPolicyService_ExplainAccess_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
+	mux.Handle(http.MethodPost, pattern_AccessPolicyService_ExplainAccessMatrix_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
+		annotatedContext, err := runtime.AnnotateContext(ctx, mux, req, "/windlass.policy.v1.AccessPolicyService/ExplainAccessMatrix", runtime.WithHTTPPathPattern("/v1/access-policies:matrix"))
+		if err != nil {
+			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		resp, md, err := request_AccessPolicyService_ExplainAccessMatrix_0(annotatedContext, inboundMarshaler, client, req, pathParams)
+		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
+		if err != nil {
+			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		forward_AccessPolicyService_ExplainAccessMatrix_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+	})
 	mux.Handle(http.MethodPost, pattern_AccessPolicyService_ReplayDecisions_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
@@ -634,21 +698,23 @@ func RegisterAccessPolicyServiceHandlerClient(ctx context.Context, mux *runtime.
 }
 
 var (
-	pattern_AccessPolicyService_CreateAccessPolicy_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "access-policies"}, ""))
-	pattern_AccessPolicyService_GetAccessPolicy_0    = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "access-policies", "name"}, ""))
-	pattern_AccessPolicyService_ListAccessPolicies_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "access-policies"}, ""))
-	pattern_AccessPolicyService_UpdateAccessPolicy_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "access-policies", "access_policy.name"}, ""))
-	pattern_AccessPolicyService_DeleteAccessPolicy_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "access-policies", "name"}, ""))
-	pattern_AccessPolicyService_ExplainAccess_0      = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "access-policies"}, "explain"))
-	pattern_AccessPolicyService_ReplayDecisions_0    = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "access-policies"}, "replay"))
+	pattern_AccessPolicyService_CreateAccessPolicy_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "access-policies"}, ""))
+	pattern_AccessPolicyService_GetAccessPolicy_0     = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "access-policies", "name"}, ""))
+	pattern_AccessPolicyService_ListAccessPolicies_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "access-policies"}, ""))
+	pattern_AccessPolicyService_UpdateAccessPolicy_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "access-policies", "access_policy.name"}, ""))
+	pattern_AccessPolicyService_DeleteAccessPolicy_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "access-policies", "name"}, ""))
+	pattern_AccessPolicyService_ExplainAccess_0       = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "access-policies"}, "explain"))
+	pattern_AccessPolicyService_ExplainAccessMatrix_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "access-policies"}, "matrix"))
+	pattern_AccessPolicyService_ReplayDecisions_0     = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "access-policies"}, "replay"))
 )
 
 var (
-	forward_AccessPolicyService_CreateAccessPolicy_0 = runtime.ForwardResponseMessage
-	forward_AccessPolicyService_GetAccessPolicy_0    = runtime.ForwardResponseMessage
-	forward_AccessPolicyService_ListAccessPolicies_0 = runtime.ForwardResponseMessage
-	forward_AccessPolicyService_UpdateAccessPolicy_0 = runtime.ForwardResponseMessage
-	forward_AccessPolicyService_DeleteAccessPolicy_0 = runtime.ForwardResponseMessage
-	forward_AccessPolicyService_ExplainAccess_0      = runtime.ForwardResponseMessage
-	forward_AccessPolicyService_ReplayDecisions_0    = runtime.ForwardResponseMessage
+	forward_AccessPolicyService_CreateAccessPolicy_0  = runtime.ForwardResponseMessage
+	forward_AccessPolicyService_GetAccessPolicy_0     = runtime.ForwardResponseMessage
+	forward_AccessPolicyService_ListAccessPolicies_0  = runtime.ForwardResponseMessage
+	forward_AccessPolicyService_UpdateAccessPolicy_0  = runtime.ForwardResponseMessage
+	forward_AccessPolicyService_DeleteAccessPolicy_0  = runtime.ForwardResponseMessage
+	forward_AccessPolicyService_ExplainAccess_0       = runtime.ForwardResponseMessage
+	forward_AccessPolicyService_ExplainAccessMatrix_0 = runtime.ForwardResponseMessage
+	forward_AccessPolicyService_ReplayDecisions_0     = runtime.ForwardResponseMessage
 )

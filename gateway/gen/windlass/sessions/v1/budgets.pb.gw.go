@@ -137,6 +137,27 @@ func local_request_BudgetService_ListBudgets_0(ctx context.Context, marshaler ru
 	return msg, metadata, err
 }
 
+func request_BudgetService_GetBudgetTree_0(ctx context.Context, marshaler runtime.Marshaler, client extSessionsv1.BudgetServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+	var (
+		protoReq extSessionsv1.GetBudgetTreeRequest
+		metadata runtime.ServerMetadata
+	)
+	if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body)
+	}
+	msg, err := client.GetBudgetTree(ctx, &protoReq, grpc.Header(&metadata.HeaderMD), grpc.Trailer(&metadata.TrailerMD))
+	return msg, metadata, err
+}
+
+func local_request_BudgetService_GetBudgetTree_0(ctx context.Context, marshaler runtime.Marshaler, server extSessionsv1.BudgetServiceServer, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+	var (
+		protoReq extSessionsv1.GetBudgetTreeRequest
+		metadata runtime.ServerMetadata
+	)
+	msg, err := server.GetBudgetTree(ctx, &protoReq)
+	return msg, metadata, err
+}
+
 var filter_BudgetService_UpdateBudget_0 = &utilities.DoubleArray{Encoding: map[string]int{"budget": 0, "id": 1}, Base: []int{1, 2, 1, 0, 0}, Check: []int{0, 1, 2, 3, 2}}
 
 func request_BudgetService_UpdateBudget_0(ctx context.Context, marshaler runtime.Marshaler, client extSessionsv1.BudgetServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
@@ -323,6 +344,26 @@ func RegisterBudgetServiceHandlerServer(ctx context.Context, mux *runtime.ServeM
 		}
 		forward_BudgetService_ListBudgets_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
+	mux.Handle(http.MethodGet, pattern_BudgetService_GetBudgetTree_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		var stream runtime.ServerTransportStream
+		ctx = grpc.NewContextWithServerTransportStream(ctx, &stream)
+		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
+		annotatedContext, err := runtime.AnnotateIncomingContext(ctx, mux, req, "/windlass.sessions.v1.BudgetService/GetBudgetTree", runtime.WithHTTPPathPattern("/v1/budgets:tree"))
+		if err != nil {
+			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		resp, md, err := local_request_BudgetService_GetBudgetTree_0(annotatedContext, inboundMarshaler, server, req, pathParams)
+		md.HeaderMD, md.TrailerMD = metadata.Join(md.HeaderMD, stream.Header()), metadata.Join(md.TrailerMD, stream.Trailer())
+		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
+		if err != nil {
+			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		forward_BudgetService_GetBudgetTree_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+	})
 	mux.Handle(http.MethodPatch, pattern_BudgetService_UpdateBudget_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
@@ -454,6 +495,23 @@ func RegisterBudgetServiceHandlerClient(ctx context.Context, mux *runtime.ServeM
 		}
 		forward_BudgetService_ListBudgets_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
+	mux.Handle(http.MethodGet, pattern_BudgetService_GetBudgetTree_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
+		annotatedContext, err := runtime.AnnotateContext(ctx, mux, req, "/windlass.sessions.v1.BudgetService/GetBudgetTree", runtime.WithHTTPPathPattern("/v1/budgets:tree"))
+		if err != nil {
+			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		resp, md, err := request_BudgetService_GetBudgetTree_0(annotatedContext, inboundMarshaler, client, req, pathParams)
+		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
+		if err != nil {
+			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		forward_BudgetService_GetBudgetTree_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+	})
 	mux.Handle(http.MethodPatch, pattern_BudgetService_UpdateBudget_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
@@ -492,17 +550,19 @@ func RegisterBudgetServiceHandlerClient(ctx context.Context, mux *runtime.ServeM
 }
 
 var (
-	pattern_BudgetService_CreateBudget_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "budgets"}, ""))
-	pattern_BudgetService_GetBudget_0    = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "budgets", "budget_id"}, ""))
-	pattern_BudgetService_ListBudgets_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "budgets"}, ""))
-	pattern_BudgetService_UpdateBudget_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "budgets", "budget.id"}, ""))
-	pattern_BudgetService_DeleteBudget_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "budgets", "budget_id"}, ""))
+	pattern_BudgetService_CreateBudget_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "budgets"}, ""))
+	pattern_BudgetService_GetBudget_0     = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "budgets", "budget_id"}, ""))
+	pattern_BudgetService_ListBudgets_0   = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "budgets"}, ""))
+	pattern_BudgetService_GetBudgetTree_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "budgets"}, "tree"))
+	pattern_BudgetService_UpdateBudget_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "budgets", "budget.id"}, ""))
+	pattern_BudgetService_DeleteBudget_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2}, []string{"v1", "budgets", "budget_id"}, ""))
 )
 
 var (
-	forward_BudgetService_CreateBudget_0 = runtime.ForwardResponseMessage
-	forward_BudgetService_GetBudget_0    = runtime.ForwardResponseMessage
-	forward_BudgetService_ListBudgets_0  = runtime.ForwardResponseMessage
-	forward_BudgetService_UpdateBudget_0 = runtime.ForwardResponseMessage
-	forward_BudgetService_DeleteBudget_0 = runtime.ForwardResponseMessage
+	forward_BudgetService_CreateBudget_0  = runtime.ForwardResponseMessage
+	forward_BudgetService_GetBudget_0     = runtime.ForwardResponseMessage
+	forward_BudgetService_ListBudgets_0   = runtime.ForwardResponseMessage
+	forward_BudgetService_GetBudgetTree_0 = runtime.ForwardResponseMessage
+	forward_BudgetService_UpdateBudget_0  = runtime.ForwardResponseMessage
+	forward_BudgetService_DeleteBudget_0  = runtime.ForwardResponseMessage
 )

@@ -1156,6 +1156,116 @@ func (x *ApprovalRequested) GetExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
+// ApprovalDecided: A person decided about a call, and the approval stays open because its rule requires more approvals. The subject is the
+// approval's ID.
+type ApprovalDecided struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "apr_…".
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// "trn_…".
+	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// "ses_…".
+	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// ID of the agent.
+	AgentId string `protobuf:"bytes,4,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Name of the tool.
+	Tool string `protobuf:"bytes,5,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Subject of the person.
+	DecidedBy string `protobuf:"bytes,6,opt,name=decided_by,json=decidedBy,proto3" json:"decided_by,omitempty"`
+	// Number of approvals so far.
+	Approvals uint32 `protobuf:"varint,7,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	// Number of approvals that are required.
+	Quorum        uint32 `protobuf:"varint,8,opt,name=quorum,proto3" json:"quorum,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalDecided) Reset() {
+	*x = ApprovalDecided{}
+	mi := &file_windlass_event_v1_data_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalDecided) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalDecided) ProtoMessage() {}
+
+func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_event_v1_data_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
+func (*ApprovalDecided) Descriptor() ([]byte, []int) {
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ApprovalDecided) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *ApprovalDecided) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *ApprovalDecided) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ApprovalDecided) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *ApprovalDecided) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ApprovalDecided) GetDecidedBy() string {
+	if x != nil {
+		return x.DecidedBy
+	}
+	return ""
+}
+
+func (x *ApprovalDecided) GetApprovals() uint32 {
+	if x != nil {
+		return x.Approvals
+	}
+	return 0
+}
+
+func (x *ApprovalDecided) GetQuorum() uint32 {
+	if x != nil {
+		return x.Quorum
+	}
+	return 0
+}
+
 // ApprovalResolved: What a turn waited for ended. The subject is the approval's ID.
 type ApprovalResolved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1181,7 +1291,7 @@ type ApprovalResolved struct {
 
 func (x *ApprovalResolved) Reset() {
 	*x = ApprovalResolved{}
-	mi := &file_windlass_event_v1_data_proto_msgTypes[12]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1303,7 @@ func (x *ApprovalResolved) String() string {
 func (*ApprovalResolved) ProtoMessage() {}
 
 func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_event_v1_data_proto_msgTypes[12]
+	mi := &file_windlass_event_v1_data_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1316,7 @@ func (x *ApprovalResolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalResolved.ProtoReflect.Descriptor instead.
 func (*ApprovalResolved) Descriptor() ([]byte, []int) {
-	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{12}
+	return file_windlass_event_v1_data_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ApprovalResolved) GetApprovalId() string {
@@ -1372,7 +1482,19 @@ const file_windlass_event_v1_data_proto_rawDesc = "" +
 	"\x04tool\x18\x06 \x01(\tR\x04tool\x12%\n" +
 	"\x0eapprover_roles\x18\a \x03(\tR\rapproverRoles\x12;\n" +
 	"\vexpire_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime:<\xd2\xfd\x1b\"dev.windlass.approval.requested.v1\xda\xfd\x1b\x12/windlass/sessions\"\xa6\x02\n" +
+	"expireTime:<\xd2\xfd\x1b\"dev.windlass.approval.requested.v1\xda\xfd\x1b\x12/windlass/sessions\"\xaa\x02\n" +
+	"\x0fApprovalDecided\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12\x17\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x19\n" +
+	"\bagent_id\x18\x04 \x01(\tR\aagentId\x12\x12\n" +
+	"\x04tool\x18\x05 \x01(\tR\x04tool\x12\x1d\n" +
+	"\n" +
+	"decided_by\x18\x06 \x01(\tR\tdecidedBy\x12\x1c\n" +
+	"\tapprovals\x18\a \x01(\rR\tapprovals\x12\x16\n" +
+	"\x06quorum\x18\b \x01(\rR\x06quorum::\xd2\xfd\x1b dev.windlass.approval.decided.v1\xda\xfd\x1b\x12/windlass/sessions\"\xa6\x02\n" +
 	"\x10ApprovalResolved\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x12\n" +
@@ -1399,7 +1521,7 @@ func file_windlass_event_v1_data_proto_rawDescGZIP() []byte {
 	return file_windlass_event_v1_data_proto_rawDescData
 }
 
-var file_windlass_event_v1_data_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_windlass_event_v1_data_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_windlass_event_v1_data_proto_goTypes = []any{
 	(*SourceChange)(nil),          // 0: windlass.event.v1.SourceChange
 	(*InventoryIngested)(nil),     // 1: windlass.event.v1.InventoryIngested
@@ -1413,12 +1535,13 @@ var file_windlass_event_v1_data_proto_goTypes = []any{
 	(*TurnFinished)(nil),          // 9: windlass.event.v1.TurnFinished
 	(*TurnUsage)(nil),             // 10: windlass.event.v1.TurnUsage
 	(*ApprovalRequested)(nil),     // 11: windlass.event.v1.ApprovalRequested
-	(*ApprovalResolved)(nil),      // 12: windlass.event.v1.ApprovalResolved
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*ApprovalDecided)(nil),       // 12: windlass.event.v1.ApprovalDecided
+	(*ApprovalResolved)(nil),      // 13: windlass.event.v1.ApprovalResolved
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_windlass_event_v1_data_proto_depIdxs = []int32{
 	10, // 0: windlass.event.v1.TurnFinished.usage:type_name -> windlass.event.v1.TurnUsage
-	13, // 1: windlass.event.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	14, // 1: windlass.event.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
 	2,  // [2:2] is the sub-list for method output_type
 	2,  // [2:2] is the sub-list for method input_type
 	2,  // [2:2] is the sub-list for extension type_name
@@ -1437,7 +1560,7 @@ func file_windlass_event_v1_data_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_event_v1_data_proto_rawDesc), len(file_windlass_event_v1_data_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

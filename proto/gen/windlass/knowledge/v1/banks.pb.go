@@ -42,14 +42,19 @@ type Bank struct {
 	Documents int64 `protobuf:"varint,20,opt,name=documents,proto3" json:"documents,omitempty"`
 	// Number of chunks that these have.
 	Chunks int64 `protobuf:"varint,21,opt,name=chunks,proto3" json:"chunks,omitempty"`
-	// How the bank is searched: "lexical" (by words).
+	// How the bank is searched: "lexical" (by words), or "hybrid" (by words and by vectors of an embedding model, which it has of all chunks
+	// that it had at some time).
 	Mode string `protobuf:"bytes,22,opt,name=mode,proto3" json:"mode,omitempty"`
 	// Subject that created it.
 	Subject string `protobuf:"bytes,23,opt,name=subject,proto3" json:"subject,omitempty"`
 	// When it was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it was last changed. Changes of its documents do not count.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// Nothing is ingested; see PauseBank.
+	Paused bool `protobuf:"varint,40,opt,name=paused,proto3" json:"paused,omitempty"`
+	// How many documents are in each state, with those that the caller may not read. Lists of banks leave it out.
+	Counts        *DocumentCounts `protobuf:"bytes,41,opt,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -147,6 +152,102 @@ func (x *Bank) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Bank) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *Bank) GetCounts() *DocumentCounts {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+// DocumentCounts counts the documents of a bank by the state of their latest version; see DocumentState.
+type DocumentCounts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Documents that wait.
+	Queued int64 `protobuf:"varint,1,opt,name=queued,proto3" json:"queued,omitempty"`
+	// Documents that are being ingested.
+	Ingesting int64 `protobuf:"varint,2,opt,name=ingesting,proto3" json:"ingesting,omitempty"`
+	// Documents that are ready.
+	Ready int64 `protobuf:"varint,3,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Documents that could not be ingested.
+	Failed int64 `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Documents whose ingestion was cancelled.
+	Cancelled     int64 `protobuf:"varint,5,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DocumentCounts) Reset() {
+	*x = DocumentCounts{}
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DocumentCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DocumentCounts) ProtoMessage() {}
+
+func (x *DocumentCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DocumentCounts.ProtoReflect.Descriptor instead.
+func (*DocumentCounts) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *DocumentCounts) GetQueued() int64 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
+}
+
+func (x *DocumentCounts) GetIngesting() int64 {
+	if x != nil {
+		return x.Ingesting
+	}
+	return 0
+}
+
+func (x *DocumentCounts) GetReady() int64 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *DocumentCounts) GetFailed() int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *DocumentCounts) GetCancelled() int64 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return 0
+}
+
 // CreateBankRequest has the bank to create.
 type CreateBankRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -158,7 +259,7 @@ type CreateBankRequest struct {
 
 func (x *CreateBankRequest) Reset() {
 	*x = CreateBankRequest{}
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[1]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -170,7 +271,7 @@ func (x *CreateBankRequest) String() string {
 func (*CreateBankRequest) ProtoMessage() {}
 
 func (x *CreateBankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[1]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -183,7 +284,7 @@ func (x *CreateBankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBankRequest.ProtoReflect.Descriptor instead.
 func (*CreateBankRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{1}
+	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CreateBankRequest) GetBank() *Bank {
@@ -204,7 +305,7 @@ type GetBankRequest struct {
 
 func (x *GetBankRequest) Reset() {
 	*x = GetBankRequest{}
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[2]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -216,7 +317,7 @@ func (x *GetBankRequest) String() string {
 func (*GetBankRequest) ProtoMessage() {}
 
 func (x *GetBankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[2]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -229,7 +330,7 @@ func (x *GetBankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBankRequest.ProtoReflect.Descriptor instead.
 func (*GetBankRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{2}
+	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetBankRequest) GetBankId() string {
@@ -252,7 +353,7 @@ type ListBanksRequest struct {
 
 func (x *ListBanksRequest) Reset() {
 	*x = ListBanksRequest{}
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[3]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -264,7 +365,7 @@ func (x *ListBanksRequest) String() string {
 func (*ListBanksRequest) ProtoMessage() {}
 
 func (x *ListBanksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[3]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -277,7 +378,7 @@ func (x *ListBanksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBanksRequest.ProtoReflect.Descriptor instead.
 func (*ListBanksRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{3}
+	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListBanksRequest) GetPageSize() int32 {
@@ -307,7 +408,7 @@ type ListBanksResponse struct {
 
 func (x *ListBanksResponse) Reset() {
 	*x = ListBanksResponse{}
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[4]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -319,7 +420,7 @@ func (x *ListBanksResponse) String() string {
 func (*ListBanksResponse) ProtoMessage() {}
 
 func (x *ListBanksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[4]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -332,7 +433,7 @@ func (x *ListBanksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBanksResponse.ProtoReflect.Descriptor instead.
 func (*ListBanksResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{4}
+	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListBanksResponse) GetBanks() []*Bank {
@@ -362,7 +463,7 @@ type UpdateBankRequest struct {
 
 func (x *UpdateBankRequest) Reset() {
 	*x = UpdateBankRequest{}
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[5]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -374,7 +475,7 @@ func (x *UpdateBankRequest) String() string {
 func (*UpdateBankRequest) ProtoMessage() {}
 
 func (x *UpdateBankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[5]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -387,7 +488,7 @@ func (x *UpdateBankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateBankRequest.ProtoReflect.Descriptor instead.
 func (*UpdateBankRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{5}
+	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UpdateBankRequest) GetBank() *Bank {
@@ -415,7 +516,7 @@ type DeleteBankRequest struct {
 
 func (x *DeleteBankRequest) Reset() {
 	*x = DeleteBankRequest{}
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[6]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -427,7 +528,7 @@ func (x *DeleteBankRequest) String() string {
 func (*DeleteBankRequest) ProtoMessage() {}
 
 func (x *DeleteBankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[6]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -440,7 +541,7 @@ func (x *DeleteBankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteBankRequest.ProtoReflect.Descriptor instead.
 func (*DeleteBankRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{6}
+	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeleteBankRequest) GetBankId() string {
@@ -459,7 +560,7 @@ type DeleteBankResponse struct {
 
 func (x *DeleteBankResponse) Reset() {
 	*x = DeleteBankResponse{}
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[7]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +572,7 @@ func (x *DeleteBankResponse) String() string {
 func (*DeleteBankResponse) ProtoMessage() {}
 
 func (x *DeleteBankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[7]
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,14 +585,106 @@ func (x *DeleteBankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteBankResponse.ProtoReflect.Descriptor instead.
 func (*DeleteBankResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{7}
+	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{8}
+}
+
+// PauseBankRequest names a bank.
+type PauseBankRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the bank.
+	BankId        string `protobuf:"bytes,1,opt,name=bank_id,json=bankId,proto3" json:"bank_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseBankRequest) Reset() {
+	*x = PauseBankRequest{}
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseBankRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseBankRequest) ProtoMessage() {}
+
+func (x *PauseBankRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseBankRequest.ProtoReflect.Descriptor instead.
+func (*PauseBankRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *PauseBankRequest) GetBankId() string {
+	if x != nil {
+		return x.BankId
+	}
+	return ""
+}
+
+// ResumeBankRequest names a bank.
+type ResumeBankRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the bank.
+	BankId        string `protobuf:"bytes,1,opt,name=bank_id,json=bankId,proto3" json:"bank_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeBankRequest) Reset() {
+	*x = ResumeBankRequest{}
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeBankRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeBankRequest) ProtoMessage() {}
+
+func (x *ResumeBankRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_banks_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeBankRequest.ProtoReflect.Descriptor instead.
+func (*ResumeBankRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_banks_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ResumeBankRequest) GetBankId() string {
+	if x != nil {
+		return x.BankId
+	}
+	return ""
 }
 
 var File_windlass_knowledge_v1_banks_proto protoreflect.FileDescriptor
 
 const file_windlass_knowledge_v1_banks_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/knowledge/v1/banks.proto\x12\x15windlass.knowledge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\x8e\x03\n" +
+	"!windlass/knowledge/v1/banks.proto\x12\x15windlass.knowledge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\xef\x03\n" +
 	"\x04Bank\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -503,7 +696,15 @@ const file_windlass_knowledge_v1_banks_proto_rawDesc = "" +
 	"\vcreate_time\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
 	"createTime\x12@\n" +
 	"\vupdate_time\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
-	"updateTime\"O\n" +
+	"updateTime\x12\x1b\n" +
+	"\x06paused\x18( \x01(\bB\x03\xe0A\x03R\x06paused\x12B\n" +
+	"\x06counts\x18) \x01(\v2%.windlass.knowledge.v1.DocumentCountsB\x03\xe0A\x03R\x06counts\"\x92\x01\n" +
+	"\x0eDocumentCounts\x12\x16\n" +
+	"\x06queued\x18\x01 \x01(\x03R\x06queued\x12\x1c\n" +
+	"\tingesting\x18\x02 \x01(\x03R\tingesting\x12\x14\n" +
+	"\x05ready\x18\x03 \x01(\x03R\x05ready\x12\x16\n" +
+	"\x06failed\x18\x04 \x01(\x03R\x06failed\x12\x1c\n" +
+	"\tcancelled\x18\x05 \x01(\x03R\tcancelled\"O\n" +
 	"\x11CreateBankRequest\x12:\n" +
 	"\x04bank\x18\x01 \x01(\v2\x1b.windlass.knowledge.v1.BankB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x04bank\"7\n" +
 	"\x0eGetBankRequest\x12%\n" +
@@ -521,14 +722,21 @@ const file_windlass_knowledge_v1_banks_proto_rawDesc = "" +
 	"updateMask\":\n" +
 	"\x11DeleteBankRequest\x12%\n" +
 	"\abank_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18?R\x06bankId\"\x14\n" +
-	"\x12DeleteBankResponse2\xe0\x05\n" +
+	"\x12DeleteBankResponse\"9\n" +
+	"\x10PauseBankRequest\x12%\n" +
+	"\abank_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18?R\x06bankId\":\n" +
+	"\x11ResumeBankRequest\x12%\n" +
+	"\abank_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18?R\x06bankId2\x8b\b\n" +
 	"\vBankService\x12\x8a\x01\n" +
 	"\n" +
 	"CreateBank\x12(.windlass.knowledge.v1.CreateBankRequest\x1a\x1b.windlass.knowledge.v1.Bank\"5\xaa\xfd\x1b\x16knowledge.banks.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x11:\x04bank\"\t/v1/banks\x12\x81\x01\n" +
 	"\aGetBank\x12%.windlass.knowledge.v1.GetBankRequest\x1a\x1b.windlass.knowledge.v1.Bank\"2\xaa\xfd\x1b\x13knowledge.banks.get\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/banks/{bank_id}\x12\x89\x01\n" +
 	"\tListBanks\x12'.windlass.knowledge.v1.ListBanksRequest\x1a(.windlass.knowledge.v1.ListBanksResponse\")\xaa\xfd\x1b\x14knowledge.banks.list\x82\xd3\xe4\x93\x02\v\x12\t/v1/banks\x12\x94\x01\n" +
 	"\n" +
-	"UpdateBank\x12(.windlass.knowledge.v1.UpdateBankRequest\x1a\x1b.windlass.knowledge.v1.Bank\"?\xaa\xfd\x1b\x16knowledge.banks.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1b:\x04bank2\x13/v1/banks/{bank.id}\x12\x9c\x01\n" +
+	"UpdateBank\x12(.windlass.knowledge.v1.UpdateBankRequest\x1a\x1b.windlass.knowledge.v1.Bank\"?\xaa\xfd\x1b\x16knowledge.banks.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1b:\x04bank2\x13/v1/banks/{bank.id}\x12\x91\x01\n" +
+	"\tPauseBank\x12'.windlass.knowledge.v1.PauseBankRequest\x1a\x1b.windlass.knowledge.v1.Bank\">\xaa\xfd\x1b\x16knowledge.banks.update\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/banks/{bank_id}:pause\x12\x94\x01\n" +
+	"\n" +
+	"ResumeBank\x12(.windlass.knowledge.v1.ResumeBankRequest\x1a\x1b.windlass.knowledge.v1.Bank\"?\xaa\xfd\x1b\x16knowledge.banks.update\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/banks/{bank_id}:resume\x12\x9c\x01\n" +
 	"\n" +
 	"DeleteBank\x12(.windlass.knowledge.v1.DeleteBankRequest\x1a).windlass.knowledge.v1.DeleteBankResponse\"9\xaa\xfd\x1b\x16knowledge.banks.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x15*\x13/v1/banks/{bank_id}B\xeb\x01\n" +
 	"\x19com.windlass.knowledge.v1B\n" +
@@ -546,41 +754,49 @@ func file_windlass_knowledge_v1_banks_proto_rawDescGZIP() []byte {
 	return file_windlass_knowledge_v1_banks_proto_rawDescData
 }
 
-var file_windlass_knowledge_v1_banks_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_windlass_knowledge_v1_banks_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_windlass_knowledge_v1_banks_proto_goTypes = []any{
 	(*Bank)(nil),                  // 0: windlass.knowledge.v1.Bank
-	(*CreateBankRequest)(nil),     // 1: windlass.knowledge.v1.CreateBankRequest
-	(*GetBankRequest)(nil),        // 2: windlass.knowledge.v1.GetBankRequest
-	(*ListBanksRequest)(nil),      // 3: windlass.knowledge.v1.ListBanksRequest
-	(*ListBanksResponse)(nil),     // 4: windlass.knowledge.v1.ListBanksResponse
-	(*UpdateBankRequest)(nil),     // 5: windlass.knowledge.v1.UpdateBankRequest
-	(*DeleteBankRequest)(nil),     // 6: windlass.knowledge.v1.DeleteBankRequest
-	(*DeleteBankResponse)(nil),    // 7: windlass.knowledge.v1.DeleteBankResponse
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 9: google.protobuf.FieldMask
+	(*DocumentCounts)(nil),        // 1: windlass.knowledge.v1.DocumentCounts
+	(*CreateBankRequest)(nil),     // 2: windlass.knowledge.v1.CreateBankRequest
+	(*GetBankRequest)(nil),        // 3: windlass.knowledge.v1.GetBankRequest
+	(*ListBanksRequest)(nil),      // 4: windlass.knowledge.v1.ListBanksRequest
+	(*ListBanksResponse)(nil),     // 5: windlass.knowledge.v1.ListBanksResponse
+	(*UpdateBankRequest)(nil),     // 6: windlass.knowledge.v1.UpdateBankRequest
+	(*DeleteBankRequest)(nil),     // 7: windlass.knowledge.v1.DeleteBankRequest
+	(*DeleteBankResponse)(nil),    // 8: windlass.knowledge.v1.DeleteBankResponse
+	(*PauseBankRequest)(nil),      // 9: windlass.knowledge.v1.PauseBankRequest
+	(*ResumeBankRequest)(nil),     // 10: windlass.knowledge.v1.ResumeBankRequest
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 12: google.protobuf.FieldMask
 }
 var file_windlass_knowledge_v1_banks_proto_depIdxs = []int32{
-	8,  // 0: windlass.knowledge.v1.Bank.create_time:type_name -> google.protobuf.Timestamp
-	8,  // 1: windlass.knowledge.v1.Bank.update_time:type_name -> google.protobuf.Timestamp
-	0,  // 2: windlass.knowledge.v1.CreateBankRequest.bank:type_name -> windlass.knowledge.v1.Bank
-	0,  // 3: windlass.knowledge.v1.ListBanksResponse.banks:type_name -> windlass.knowledge.v1.Bank
-	0,  // 4: windlass.knowledge.v1.UpdateBankRequest.bank:type_name -> windlass.knowledge.v1.Bank
-	9,  // 5: windlass.knowledge.v1.UpdateBankRequest.update_mask:type_name -> google.protobuf.FieldMask
-	1,  // 6: windlass.knowledge.v1.BankService.CreateBank:input_type -> windlass.knowledge.v1.CreateBankRequest
-	2,  // 7: windlass.knowledge.v1.BankService.GetBank:input_type -> windlass.knowledge.v1.GetBankRequest
-	3,  // 8: windlass.knowledge.v1.BankService.ListBanks:input_type -> windlass.knowledge.v1.ListBanksRequest
-	5,  // 9: windlass.knowledge.v1.BankService.UpdateBank:input_type -> windlass.knowledge.v1.UpdateBankRequest
-	6,  // 10: windlass.knowledge.v1.BankService.DeleteBank:input_type -> windlass.knowledge.v1.DeleteBankRequest
-	0,  // 11: windlass.knowledge.v1.BankService.CreateBank:output_type -> windlass.knowledge.v1.Bank
-	0,  // 12: windlass.knowledge.v1.BankService.GetBank:output_type -> windlass.knowledge.v1.Bank
-	4,  // 13: windlass.knowledge.v1.BankService.ListBanks:output_type -> windlass.knowledge.v1.ListBanksResponse
-	0,  // 14: windlass.knowledge.v1.BankService.UpdateBank:output_type -> windlass.knowledge.v1.Bank
-	7,  // 15: windlass.knowledge.v1.BankService.DeleteBank:output_type -> windlass.knowledge.v1.DeleteBankResponse
-	11, // [11:16] is the sub-list for method output_type
-	6,  // [6:11] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	11, // 0: windlass.knowledge.v1.Bank.create_time:type_name -> google.protobuf.Timestamp
+	11, // 1: windlass.knowledge.v1.Bank.update_time:type_name -> google.protobuf.Timestamp
+	1,  // 2: windlass.knowledge.v1.Bank.counts:type_name -> windlass.knowledge.v1.DocumentCounts
+	0,  // 3: windlass.knowledge.v1.CreateBankRequest.bank:type_name -> windlass.knowledge.v1.Bank
+	0,  // 4: windlass.knowledge.v1.ListBanksResponse.banks:type_name -> windlass.knowledge.v1.Bank
+	0,  // 5: windlass.knowledge.v1.UpdateBankRequest.bank:type_name -> windlass.knowledge.v1.Bank
+	12, // 6: windlass.knowledge.v1.UpdateBankRequest.update_mask:type_name -> google.protobuf.FieldMask
+	2,  // 7: windlass.knowledge.v1.BankService.CreateBank:input_type -> windlass.knowledge.v1.CreateBankRequest
+	3,  // 8: windlass.knowledge.v1.BankService.GetBank:input_type -> windlass.knowledge.v1.GetBankRequest
+	4,  // 9: windlass.knowledge.v1.BankService.ListBanks:input_type -> windlass.knowledge.v1.ListBanksRequest
+	6,  // 10: windlass.knowledge.v1.BankService.UpdateBank:input_type -> windlass.knowledge.v1.UpdateBankRequest
+	9,  // 11: windlass.knowledge.v1.BankService.PauseBank:input_type -> windlass.knowledge.v1.PauseBankRequest
+	10, // 12: windlass.knowledge.v1.BankService.ResumeBank:input_type -> windlass.knowledge.v1.ResumeBankRequest
+	7,  // 13: windlass.knowledge.v1.BankService.DeleteBank:input_type -> windlass.knowledge.v1.DeleteBankRequest
+	0,  // 14: windlass.knowledge.v1.BankService.CreateBank:output_type -> windlass.knowledge.v1.Bank
+	0,  // 15: windlass.knowledge.v1.BankService.GetBank:output_type -> windlass.knowledge.v1.Bank
+	5,  // 16: windlass.knowledge.v1.BankService.ListBanks:output_type -> windlass.knowledge.v1.ListBanksResponse
+	0,  // 17: windlass.knowledge.v1.BankService.UpdateBank:output_type -> windlass.knowledge.v1.Bank
+	0,  // 18: windlass.knowledge.v1.BankService.PauseBank:output_type -> windlass.knowledge.v1.Bank
+	0,  // 19: windlass.knowledge.v1.BankService.ResumeBank:output_type -> windlass.knowledge.v1.Bank
+	8,  // 20: windlass.knowledge.v1.BankService.DeleteBank:output_type -> windlass.knowledge.v1.DeleteBankResponse
+	14, // [14:21] is the sub-list for method output_type
+	7,  // [7:14] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_windlass_knowledge_v1_banks_proto_init() }
@@ -594,7 +810,7 @@ func file_windlass_knowledge_v1_banks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_knowledge_v1_banks_proto_rawDesc), len(file_windlass_knowledge_v1_banks_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,8 @@ const (
 	BankService_GetBank_FullMethodName    = "/windlass.knowledge.v1.BankService/GetBank"
 	BankService_ListBanks_FullMethodName  = "/windlass.knowledge.v1.BankService/ListBanks"
 	BankService_UpdateBank_FullMethodName = "/windlass.knowledge.v1.BankService/UpdateBank"
+	BankService_PauseBank_FullMethodName  = "/windlass.knowledge.v1.BankService/PauseBank"
+	BankService_ResumeBank_FullMethodName = "/windlass.knowledge.v1.BankService/ResumeBank"
 	BankService_DeleteBank_FullMethodName = "/windlass.knowledge.v1.BankService/DeleteBank"
 )
 
@@ -45,7 +47,12 @@ type BankServiceClient interface {
 	ListBanks(ctx context.Context, in *ListBanksRequest, opts ...grpc.CallOption) (*ListBanksResponse, error)
 	// UpdateBank changes the fields in the mask (without a mask, all fields that are present).
 	UpdateBank(ctx context.Context, in *UpdateBankRequest, opts ...grpc.CallOption) (*Bank, error)
-	// DeleteBank deletes a bank with all its documents. Searches no longer find them once it has returned.
+	// PauseBank stops the ingestion of a bank: no further document is ingested, and no sync of its sources begins. What was ready stays, and
+	// ingestions under way are finished.
+	PauseBank(ctx context.Context, in *PauseBankRequest, opts ...grpc.CallOption) (*Bank, error)
+	// ResumeBank lets what waits be ingested.
+	ResumeBank(ctx context.Context, in *ResumeBankRequest, opts ...grpc.CallOption) (*Bank, error)
+	// DeleteBank deletes a bank with all its documents and sources. Searches no longer find them once it has returned.
 	DeleteBank(ctx context.Context, in *DeleteBankRequest, opts ...grpc.CallOption) (*DeleteBankResponse, error)
 }
 
@@ -97,6 +104,26 @@ func (c *bankServiceClient) UpdateBank(ctx context.Context, in *UpdateBankReques
 	return out, nil
 }
 
+func (c *bankServiceClient) PauseBank(ctx context.Context, in *PauseBankRequest, opts ...grpc.CallOption) (*Bank, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Bank)
+	err := c.cc.Invoke(ctx, BankService_PauseBank_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *bankServiceClient) ResumeBank(ctx context.Context, in *ResumeBankRequest, opts ...grpc.CallOption) (*Bank, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Bank)
+	err := c.cc.Invoke(ctx, BankService_ResumeBank_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *bankServiceClient) DeleteBank(ctx context.Context, in *DeleteBankRequest, opts ...grpc.CallOption) (*DeleteBankResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteBankResponse)
@@ -123,7 +150,12 @@ type BankServiceServer interface {
 	ListBanks(context.Context, *ListBanksRequest) (*ListBanksResponse, error)
 	// UpdateBank changes the fields in the mask (without a mask, all fields that are present).
 	UpdateBank(context.Context, *UpdateBankRequest) (*Bank, error)
-	// DeleteBank deletes a bank with all its documents. Searches no longer find them once it has returned.
+	// PauseBank stops the ingestion of a bank: no further document is ingested, and no sync of its sources begins. What was ready stays, and
+	// ingestions under way are finished.
+	PauseBank(context.Context, *PauseBankRequest) (*Bank, error)
+	// ResumeBank lets what waits be ingested.
+	ResumeBank(context.Context, *ResumeBankRequest) (*Bank, error)
+	// DeleteBank deletes a bank with all its documents and sources. Searches no longer find them once it has returned.
 	DeleteBank(context.Context, *DeleteBankRequest) (*DeleteBankResponse, error)
 	mustEmbedUnimplementedBankServiceServer()
 }
@@ -146,6 +178,12 @@ func (UnimplementedBankServiceServer) ListBanks(context.Context, *ListBanksReque
 }
 func (UnimplementedBankServiceServer) UpdateBank(context.Context, *UpdateBankRequest) (*Bank, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateBank not implemented")
+}
+func (UnimplementedBankServiceServer) PauseBank(context.Context, *PauseBankRequest) (*Bank, error) {
+	return nil, status.Error(codes.Unimplemented, "method PauseBank not implemented")
+}
+func (UnimplementedBankServiceServer) ResumeBank(context.Context, *ResumeBankRequest) (*Bank, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResumeBank not implemented")
 }
 func (UnimplementedBankServiceServer) DeleteBank(context.Context, *DeleteBankRequest) (*DeleteBankResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteBank not implemented")
@@ -243,6 +281,42 @@ func _BankService_UpdateBank_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _BankService_PauseBank_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PauseBankRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BankServiceServer).PauseBank(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BankService_PauseBank_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BankServiceServer).PauseBank(ctx, req.(*PauseBankRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _BankService_ResumeBank_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResumeBankRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BankServiceServer).ResumeBank(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BankService_ResumeBank_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BankServiceServer).ResumeBank(ctx, req.(*ResumeBankRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _BankService_DeleteBank_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteBankRequest)
 	if err := dec(in); err != nil {
@@ -283,6 +357,14 @@ var BankService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateBank",
 			Handler:    _BankService_UpdateBank_Handler,
+		},
+		{
+			MethodName: "PauseBank",
+			Handler:    _BankService_PauseBank_Handler,
+		},
+		{
+			MethodName: "ResumeBank",
+			Handler:    _BankService_ResumeBank_Handler,
 		},
 		{
 			MethodName: "DeleteBank",

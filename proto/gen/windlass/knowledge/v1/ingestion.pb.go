@@ -85,6 +85,67 @@ func (IngestionOutcome) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_knowledge_v1_ingestion_proto_rawDescGZIP(), []int{0}
 }
 
+// SyncOutcome is how a sync ended.
+type SyncOutcome int32
+
+const (
+	// Not set.
+	SyncOutcome_SYNC_OUTCOME_UNSPECIFIED SyncOutcome = 0
+	// The bank has what the source had.
+	SyncOutcome_SYNC_OUTCOME_SYNCED SyncOutcome = 1
+	// The source could not be read.
+	SyncOutcome_SYNC_OUTCOME_FAILED SyncOutcome = 2
+	// The source is paused; the sync begins again when it is resumed.
+	SyncOutcome_SYNC_OUTCOME_PAUSED SyncOutcome = 3
+	// There is a later sync, or the source was deleted.
+	SyncOutcome_SYNC_OUTCOME_SUPERSEDED SyncOutcome = 4
+)
+
+// Enum value maps for SyncOutcome.
+var (
+	SyncOutcome_name = map[int32]string{
+		0: "SYNC_OUTCOME_UNSPECIFIED",
+		1: "SYNC_OUTCOME_SYNCED",
+		2: "SYNC_OUTCOME_FAILED",
+		3: "SYNC_OUTCOME_PAUSED",
+		4: "SYNC_OUTCOME_SUPERSEDED",
+	}
+	SyncOutcome_value = map[string]int32{
+		"SYNC_OUTCOME_UNSPECIFIED": 0,
+		"SYNC_OUTCOME_SYNCED":      1,
+		"SYNC_OUTCOME_FAILED":      2,
+		"SYNC_OUTCOME_PAUSED":      3,
+		"SYNC_OUTCOME_SUPERSEDED":  4,
+	}
+)
+
+func (x SyncOutcome) Enum() *SyncOutcome {
+	p := new(SyncOutcome)
+	*p = x
+	return p
+}
+
+func (x SyncOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SyncOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_knowledge_v1_ingestion_proto_enumTypes[1].Descriptor()
+}
+
+func (SyncOutcome) Type() protoreflect.EnumType {
+	return &file_windlass_knowledge_v1_ingestion_proto_enumTypes[1]
+}
+
+func (x SyncOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SyncOutcome.Descriptor instead.
+func (SyncOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_ingestion_proto_rawDescGZIP(), []int{1}
+}
+
 // IngestVersionRequest names a version.
 type IngestVersionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -186,6 +247,107 @@ func (x *IngestVersionResponse) GetOutcome() IngestionOutcome {
 	return IngestionOutcome_INGESTION_OUTCOME_UNSPECIFIED
 }
 
+// RunSyncRequest names a sync.
+type RunSyncRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tenant that the source belongs to.
+	Tenant string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// "syn_…".
+	Sync          string `protobuf:"bytes,2,opt,name=sync,proto3" json:"sync,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunSyncRequest) Reset() {
+	*x = RunSyncRequest{}
+	mi := &file_windlass_knowledge_v1_ingestion_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunSyncRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunSyncRequest) ProtoMessage() {}
+
+func (x *RunSyncRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_ingestion_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunSyncRequest.ProtoReflect.Descriptor instead.
+func (*RunSyncRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_ingestion_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RunSyncRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *RunSyncRequest) GetSync() string {
+	if x != nil {
+		return x.Sync
+	}
+	return ""
+}
+
+// RunSyncResponse has the outcome of a sync.
+type RunSyncResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How it ended.
+	Outcome       SyncOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=windlass.knowledge.v1.SyncOutcome" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunSyncResponse) Reset() {
+	*x = RunSyncResponse{}
+	mi := &file_windlass_knowledge_v1_ingestion_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunSyncResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunSyncResponse) ProtoMessage() {}
+
+func (x *RunSyncResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_ingestion_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunSyncResponse.ProtoReflect.Descriptor instead.
+func (*RunSyncResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_ingestion_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RunSyncResponse) GetOutcome() SyncOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return SyncOutcome_SYNC_OUTCOME_UNSPECIFIED
+}
+
 var File_windlass_knowledge_v1_ingestion_proto protoreflect.FileDescriptor
 
 const file_windlass_knowledge_v1_ingestion_proto_rawDesc = "" +
@@ -196,15 +358,28 @@ const file_windlass_knowledge_v1_ingestion_proto_rawDesc = "" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06tenant\x12&\n" +
 	"\aversion\x18\x02 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\aversion\"Z\n" +
 	"\x15IngestVersionResponse\x12A\n" +
-	"\aoutcome\x18\x01 \x01(\x0e2'.windlass.knowledge.v1.IngestionOutcomeR\aoutcome*\xb3\x01\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2'.windlass.knowledge.v1.IngestionOutcomeR\aoutcome\"V\n" +
+	"\x0eRunSyncRequest\x12\"\n" +
+	"\x06tenant\x18\x01 \x01(\tB\n" +
+	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06tenant\x12 \n" +
+	"\x04sync\x18\x02 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04sync\"O\n" +
+	"\x0fRunSyncResponse\x12<\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\".windlass.knowledge.v1.SyncOutcomeR\aoutcome*\xb3\x01\n" +
 	"\x10IngestionOutcome\x12!\n" +
 	"\x1dINGESTION_OUTCOME_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17INGESTION_OUTCOME_READY\x10\x01\x12\x1c\n" +
 	"\x18INGESTION_OUTCOME_FAILED\x10\x02\x12\x1f\n" +
 	"\x1bINGESTION_OUTCOME_CANCELLED\x10\x03\x12 \n" +
-	"\x1cINGESTION_OUTCOME_SUPERSEDED\x10\x042\xa2\x01\n" +
+	"\x1cINGESTION_OUTCOME_SUPERSEDED\x10\x04*\x93\x01\n" +
+	"\vSyncOutcome\x12\x1c\n" +
+	"\x18SYNC_OUTCOME_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13SYNC_OUTCOME_SYNCED\x10\x01\x12\x17\n" +
+	"\x13SYNC_OUTCOME_FAILED\x10\x02\x12\x17\n" +
+	"\x13SYNC_OUTCOME_PAUSED\x10\x03\x12\x1b\n" +
+	"\x17SYNC_OUTCOME_SUPERSEDED\x10\x042\x99\x02\n" +
 	"\x10IngestionService\x12\x87\x01\n" +
-	"\rIngestVersion\x12+.windlass.knowledge.v1.IngestVersionRequest\x1a,.windlass.knowledge.v1.IngestVersionResponse\"\x1b\xaa\xfd\x1b\x17knowledge.ingestion.run\x1a\x04\xb8\xfd\x1b\x01B\xef\x01\n" +
+	"\rIngestVersion\x12+.windlass.knowledge.v1.IngestVersionRequest\x1a,.windlass.knowledge.v1.IngestVersionResponse\"\x1b\xaa\xfd\x1b\x17knowledge.ingestion.run\x12u\n" +
+	"\aRunSync\x12%.windlass.knowledge.v1.RunSyncRequest\x1a&.windlass.knowledge.v1.RunSyncResponse\"\x1b\xaa\xfd\x1b\x17knowledge.ingestion.run\x1a\x04\xb8\xfd\x1b\x01B\xef\x01\n" +
 	"\x19com.windlass.knowledge.v1B\x0eIngestionProtoP\x01ZLgithub.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1;knowledgev1\xa2\x02\x03WKX\xaa\x02\x15Windlass.Knowledge.V1\xca\x02\x15Windlass\\Knowledge\\V1\xe2\x02!Windlass\\Knowledge\\V1\\GPBMetadata\xea\x02\x17Windlass::Knowledge::V1b\x06proto3"
 
 var (
@@ -219,22 +394,28 @@ func file_windlass_knowledge_v1_ingestion_proto_rawDescGZIP() []byte {
 	return file_windlass_knowledge_v1_ingestion_proto_rawDescData
 }
 
-var file_windlass_knowledge_v1_ingestion_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_knowledge_v1_ingestion_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_windlass_knowledge_v1_ingestion_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_windlass_knowledge_v1_ingestion_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_windlass_knowledge_v1_ingestion_proto_goTypes = []any{
 	(IngestionOutcome)(0),         // 0: windlass.knowledge.v1.IngestionOutcome
-	(*IngestVersionRequest)(nil),  // 1: windlass.knowledge.v1.IngestVersionRequest
-	(*IngestVersionResponse)(nil), // 2: windlass.knowledge.v1.IngestVersionResponse
+	(SyncOutcome)(0),              // 1: windlass.knowledge.v1.SyncOutcome
+	(*IngestVersionRequest)(nil),  // 2: windlass.knowledge.v1.IngestVersionRequest
+	(*IngestVersionResponse)(nil), // 3: windlass.knowledge.v1.IngestVersionResponse
+	(*RunSyncRequest)(nil),        // 4: windlass.knowledge.v1.RunSyncRequest
+	(*RunSyncResponse)(nil),       // 5: windlass.knowledge.v1.RunSyncResponse
 }
 var file_windlass_knowledge_v1_ingestion_proto_depIdxs = []int32{
 	0, // 0: windlass.knowledge.v1.IngestVersionResponse.outcome:type_name -> windlass.knowledge.v1.IngestionOutcome
-	1, // 1: windlass.knowledge.v1.IngestionService.IngestVersion:input_type -> windlass.knowledge.v1.IngestVersionRequest
-	2, // 2: windlass.knowledge.v1.IngestionService.IngestVersion:output_type -> windlass.knowledge.v1.IngestVersionResponse
-	2, // [2:3] is the sub-list for method output_type
-	1, // [1:2] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	1, // 1: windlass.knowledge.v1.RunSyncResponse.outcome:type_name -> windlass.knowledge.v1.SyncOutcome
+	2, // 2: windlass.knowledge.v1.IngestionService.IngestVersion:input_type -> windlass.knowledge.v1.IngestVersionRequest
+	4, // 3: windlass.knowledge.v1.IngestionService.RunSync:input_type -> windlass.knowledge.v1.RunSyncRequest
+	3, // 4: windlass.knowledge.v1.IngestionService.IngestVersion:output_type -> windlass.knowledge.v1.IngestVersionResponse
+	5, // 5: windlass.knowledge.v1.IngestionService.RunSync:output_type -> windlass.knowledge.v1.RunSyncResponse
+	4, // [4:6] is the sub-list for method output_type
+	2, // [2:4] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_windlass_knowledge_v1_ingestion_proto_init() }
@@ -247,8 +428,8 @@ func file_windlass_knowledge_v1_ingestion_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_knowledge_v1_ingestion_proto_rawDesc), len(file_windlass_knowledge_v1_ingestion_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   2,
+			NumEnums:      2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	IngestionService_IngestVersion_FullMethodName = "/windlass.knowledge.v1.IngestionService/IngestVersion"
+	IngestionService_RunSync_FullMethodName       = "/windlass.knowledge.v1.IngestionService/RunSync"
 )
 
 // IngestionServiceClient is the client API for IngestionService service.
@@ -33,6 +34,10 @@ type IngestionServiceClient interface {
 	// Repeating it, also concurrently, stores each chunk once. A version whose content cannot be read fails: that is an outcome, not an
 	// error. An error means that the caller should repeat the call; a version is given up after several attempts that were interrupted.
 	IngestVersion(ctx context.Context, in *IngestVersionRequest, opts ...grpc.CallOption) (*IngestVersionResponse, error)
+	// RunSync makes a bank follow one of its sources. It waits while knowledge.concurrent_syncs others run, and stops when the call is
+	// cancelled. Repeating it, also concurrently, stores each document once. A source that cannot be read is an outcome, not an error. An
+	// error means that the caller should repeat the call; a sync is given up after several attempts that were interrupted.
+	RunSync(ctx context.Context, in *RunSyncRequest, opts ...grpc.CallOption) (*RunSyncResponse, error)
 }
 
 type ingestionServiceClient struct {
@@ -53,6 +58,16 @@ func (c *ingestionServiceClient) IngestVersion(ctx context.Context, in *IngestVe
 	return out, nil
 }
 
+func (c *ingestionServiceClient) RunSync(ctx context.Context, in *RunSyncRequest, opts ...grpc.CallOption) (*RunSyncResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RunSyncResponse)
+	err := c.cc.Invoke(ctx, IngestionService_RunSync_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // IngestionServiceServer is the server API for IngestionService service.
 // All implementations must embed UnimplementedIngestionServiceServer
 // for forward compatibility.
@@ -64,6 +79,10 @@ type IngestionServiceServer interface {
 	// Repeating it, also concurrently, stores each chunk once. A version whose content cannot be read fails: that is an outcome, not an
 	// error. An error means that the caller should repeat the call; a version is given up after several attempts that were interrupted.
 	IngestVersion(context.Context, *IngestVersionRequest) (*IngestVersionResponse, error)
+	// RunSync makes a bank follow one of its sources. It waits while knowledge.concurrent_syncs others run, and stops when the call is
+	// cancelled. Repeating it, also concurrently, stores each document once. A source that cannot be read is an outcome, not an error. An
+	// error means that the caller should repeat the call; a sync is given up after several attempts that were interrupted.
+	RunSync(context.Context, *RunSyncRequest) (*RunSyncResponse, error)
 	mustEmbedUnimplementedIngestionServiceServer()
 }
 
@@ -76,6 +95,9 @@ type UnimplementedIngestionServiceServer struct{}
 
 func (UnimplementedIngestionServiceServer) IngestVersion(context.Context, *IngestVersionRequest) (*IngestVersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method IngestVersion not implemented")
+}
+func (UnimplementedIngestionServiceServer) RunSync(context.Context, *RunSyncRequest) (*RunSyncResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RunSync not implemented")
 }
 func (UnimplementedIngestionServiceServer) mustEmbedUnimplementedIngestionServiceServer() {}
 func (UnimplementedIngestionServiceServer) testEmbeddedByValue()                          {}
@@ -116,6 +138,24 @@ func _IngestionService_IngestVersion_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _IngestionService_RunSync_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RunSyncRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(IngestionServiceServer).RunSync(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: IngestionService_RunSync_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(IngestionServiceServer).RunSync(ctx, req.(*RunSyncRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // IngestionService_ServiceDesc is the grpc.ServiceDesc for IngestionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -126,6 +166,10 @@ var IngestionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "IngestVersion",
 			Handler:    _IngestionService_IngestVersion_Handler,
+		},
+		{
+			MethodName: "RunSync",
+			Handler:    _IngestionService_RunSync_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

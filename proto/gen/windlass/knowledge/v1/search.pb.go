@@ -102,8 +102,11 @@ type SearchBankResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Passages, the best first.
 	Results []*SearchResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// How they were found: "lexical" (by words).
-	Mode          string `protobuf:"bytes,2,opt,name=mode,proto3" json:"mode,omitempty"`
+	// How they were found: "lexical" (by words), or "hybrid" (by words and by vectors of an embedding model). A search is lexical where no
+	// model is configured, before a bank has all its vectors, and while the model does not answer.
+	Mode string `protobuf:"bytes,2,opt,name=mode,proto3" json:"mode,omitempty"`
+	// True if the model of knowledge.rerank_model has ordered the first 50 results. Their scores are those of before.
+	Reranked      bool `protobuf:"varint,3,opt,name=reranked,proto3" json:"reranked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -150,6 +153,13 @@ func (x *SearchBankResponse) GetMode() string {
 		return x.Mode
 	}
 	return ""
+}
+
+func (x *SearchBankResponse) GetReranked() bool {
+	if x != nil {
+		return x.Reranked
+	}
+	return false
 }
 
 // SearchBanksRequest is a query to several banks.
@@ -230,12 +240,15 @@ type SearchBanksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Passages, the best first.
 	Results []*SearchResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// How they were found: "lexical" (by words).
+	// How they were found: "lexical" (by words), or "hybrid" (by words and by vectors of an embedding model). A search is lexical where no
+	// model is configured, before a bank has all its vectors, and while the model does not answer.
 	Mode string `protobuf:"bytes,2,opt,name=mode,proto3" json:"mode,omitempty"`
 	// Banks that were not searched, because the caller may not read them or they do not exist.
 	SkippedBankIds []string `protobuf:"bytes,3,rep,name=skipped_bank_ids,json=skippedBankIds,proto3" json:"skipped_bank_ids,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// True if the model of knowledge.rerank_model has ordered the first 50 results. Their scores are those of before.
+	Reranked      bool `protobuf:"varint,4,opt,name=reranked,proto3" json:"reranked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SearchBanksResponse) Reset() {
@@ -287,6 +300,13 @@ func (x *SearchBanksResponse) GetSkippedBankIds() []string {
 		return x.SkippedBankIds
 	}
 	return nil
+}
+
+func (x *SearchBanksResponse) GetReranked() bool {
+	if x != nil {
+		return x.Reranked
+	}
+	return false
 }
 
 // SearchResult is a passage of a document.
@@ -430,10 +450,11 @@ const file_windlass_knowledge_v1_search_proto_rawDesc = "" +
 	"attributes\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"g\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x83\x01\n" +
 	"\x12SearchBankResponse\x12=\n" +
 	"\aresults\x18\x01 \x03(\v2#.windlass.knowledge.v1.SearchResultR\aresults\x12\x12\n" +
-	"\x04mode\x18\x02 \x01(\tR\x04mode\"\xb7\x02\n" +
+	"\x04mode\x18\x02 \x01(\tR\x04mode\x12\x1a\n" +
+	"\breranked\x18\x03 \x01(\bR\breranked\"\xb7\x02\n" +
 	"\x12SearchBanksRequest\x122\n" +
 	"\bbank_ids\x18\x01 \x03(\tB\x17\xe0A\x02\xbaH\x11\x92\x01\x0e\b\x01\x10 \x18\x01\"\x06r\x04\x10\x01\x18?R\abankIds\x12#\n" +
 	"\x05query\x18\x02 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80@R\x05query\x12$\n" +
@@ -443,11 +464,12 @@ const file_windlass_knowledge_v1_search_proto_rawDesc = "" +
 	"attributes\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x92\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x01\n" +
 	"\x13SearchBanksResponse\x12=\n" +
 	"\aresults\x18\x01 \x03(\v2#.windlass.knowledge.v1.SearchResultR\aresults\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\tR\x04mode\x12(\n" +
-	"\x10skipped_bank_ids\x18\x03 \x03(\tR\x0eskippedBankIds\"\x87\x02\n" +
+	"\x10skipped_bank_ids\x18\x03 \x03(\tR\x0eskippedBankIds\x12\x1a\n" +
+	"\breranked\x18\x04 \x01(\bR\breranked\"\x87\x02\n" +
 	"\fSearchResult\x12\x17\n" +
 	"\abank_id\x18\x01 \x01(\tR\x06bankId\x12\x1f\n" +
 	"\vdocument_id\x18\x02 \x01(\tR\n" +

@@ -145,6 +145,64 @@ func (ClaimOperator) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{1}
 }
 
+// AccessDecision is what becomes of a call.
+type AccessDecision int32
+
+const (
+	// Not set.
+	AccessDecision_ACCESS_DECISION_UNSPECIFIED AccessDecision = 0
+	// The call runs.
+	AccessDecision_ACCESS_DECISION_ALLOW AccessDecision = 1
+	// The call is refused.
+	AccessDecision_ACCESS_DECISION_DENY AccessDecision = 2
+	// The call waits for an approval: a rule of the mesh requires one for the tool, for some or for all arguments. Rules of agents, which
+	// apply to their calls as well, do not count.
+	AccessDecision_ACCESS_DECISION_ASK AccessDecision = 3
+)
+
+// Enum value maps for AccessDecision.
+var (
+	AccessDecision_name = map[int32]string{
+		0: "ACCESS_DECISION_UNSPECIFIED",
+		1: "ACCESS_DECISION_ALLOW",
+		2: "ACCESS_DECISION_DENY",
+		3: "ACCESS_DECISION_ASK",
+	}
+	AccessDecision_value = map[string]int32{
+		"ACCESS_DECISION_UNSPECIFIED": 0,
+		"ACCESS_DECISION_ALLOW":       1,
+		"ACCESS_DECISION_DENY":        2,
+		"ACCESS_DECISION_ASK":         3,
+	}
+)
+
+func (x AccessDecision) Enum() *AccessDecision {
+	p := new(AccessDecision)
+	*p = x
+	return p
+}
+
+func (x AccessDecision) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AccessDecision) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_policy_v1_access_proto_enumTypes[2].Descriptor()
+}
+
+func (AccessDecision) Type() protoreflect.EnumType {
+	return &file_windlass_policy_v1_access_proto_enumTypes[2]
+}
+
+func (x AccessDecision) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AccessDecision.Descriptor instead.
+func (AccessDecision) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{2}
+}
+
 // ClaimMatcher is one condition on a claim. A claim that is missing or null, or of a type that the operator does not take, never matches,
 // with NOT_EQUALS and NOT_CONTAINS neither.
 type ClaimMatcher struct {
@@ -813,7 +871,10 @@ type ExplainAccessRequest struct {
 	// The principal to ask about.
 	Principal *ExplainedPrincipal `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
 	// Subject to ask about, with the roles and claims that the last recorded decision about it was made with.
-	Subject       string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
+	Subject string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
+	// Draft of a policy: the decision is made as if it were stored, in place of the policy with its name. It needs the permission
+	// "policy.decisions.replay".
+	Draft         *AccessPolicy `protobuf:"bytes,5,opt,name=draft,proto3" json:"draft,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -876,6 +937,13 @@ func (x *ExplainAccessRequest) GetSubject() string {
 	return ""
 }
 
+func (x *ExplainAccessRequest) GetDraft() *AccessPolicy {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
 // ExplainAccessResponse is the decision and how it comes about.
 type ExplainAccessResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -890,7 +958,11 @@ type ExplainAccessResponse struct {
 	// Revision of the policies.
 	PolicyRevision uint64 `protobuf:"varint,5,opt,name=policy_revision,json=policyRevision,proto3" json:"policy_revision,omitempty"`
 	// Every policy with its result, in the order of their priority.
-	Explained     []*ExplainedPolicy `protobuf:"bytes,6,rep,name=explained,proto3" json:"explained,omitempty"`
+	Explained []*ExplainedPolicy `protobuf:"bytes,6,rep,name=explained,proto3" json:"explained,omitempty"`
+	// What becomes of a call; for a permission: allow or deny.
+	Decision AccessDecision `protobuf:"varint,7,opt,name=decision,proto3,enum=windlass.policy.v1.AccessDecision" json:"decision,omitempty"`
+	// Name of the rule that requires an approval; empty unless `decision` is ask.
+	ApprovalRule  string `protobuf:"bytes,8,opt,name=approval_rule,json=approvalRule,proto3" json:"approval_rule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -967,6 +1039,223 @@ func (x *ExplainAccessResponse) GetExplained() []*ExplainedPolicy {
 	return nil
 }
 
+func (x *ExplainAccessResponse) GetDecision() AccessDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return AccessDecision_ACCESS_DECISION_UNSPECIFIED
+}
+
+func (x *ExplainAccessResponse) GetApprovalRule() string {
+	if x != nil {
+		return x.ApprovalRule
+	}
+	return ""
+}
+
+// ExplainAccessMatrixRequest names users and tools.
+type ExplainAccessMatrixRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Users by subject, with the roles and claims that the last recorded decision about them was made with. Empty, together with
+	// `principals`: the caller.
+	Subjects []string `protobuf:"bytes,1,rep,name=subjects,proto3" json:"subjects,omitempty"`
+	// Users with the roles and claims to decide with, in place of recorded ones.
+	Principals []*ExplainedPrincipal `protobuf:"bytes,2,rep,name=principals,proto3" json:"principals,omitempty"`
+	// Names of tools, "source__tool". Subjects and principals times tools may be 10000 at most.
+	Tools []string `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Draft of a policy, see ExplainAccessRequest.draft.
+	Draft         *AccessPolicy `protobuf:"bytes,4,opt,name=draft,proto3" json:"draft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainAccessMatrixRequest) Reset() {
+	*x = ExplainAccessMatrixRequest{}
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainAccessMatrixRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainAccessMatrixRequest) ProtoMessage() {}
+
+func (x *ExplainAccessMatrixRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainAccessMatrixRequest.ProtoReflect.Descriptor instead.
+func (*ExplainAccessMatrixRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ExplainAccessMatrixRequest) GetSubjects() []string {
+	if x != nil {
+		return x.Subjects
+	}
+	return nil
+}
+
+func (x *ExplainAccessMatrixRequest) GetPrincipals() []*ExplainedPrincipal {
+	if x != nil {
+		return x.Principals
+	}
+	return nil
+}
+
+func (x *ExplainAccessMatrixRequest) GetTools() []string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+func (x *ExplainAccessMatrixRequest) GetDraft() *AccessPolicy {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+// ExplainAccessMatrixResponse has the decisions.
+type ExplainAccessMatrixResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Cells: all tools of the first user in the order of the request, then those of the next; principals after subjects.
+	Cells []*AccessCell `protobuf:"bytes,1,rep,name=cells,proto3" json:"cells,omitempty"`
+	// Revision of the policies.
+	PolicyRevision uint64 `protobuf:"varint,2,opt,name=policy_revision,json=policyRevision,proto3" json:"policy_revision,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ExplainAccessMatrixResponse) Reset() {
+	*x = ExplainAccessMatrixResponse{}
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainAccessMatrixResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainAccessMatrixResponse) ProtoMessage() {}
+
+func (x *ExplainAccessMatrixResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainAccessMatrixResponse.ProtoReflect.Descriptor instead.
+func (*ExplainAccessMatrixResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ExplainAccessMatrixResponse) GetCells() []*AccessCell {
+	if x != nil {
+		return x.Cells
+	}
+	return nil
+}
+
+func (x *ExplainAccessMatrixResponse) GetPolicyRevision() uint64 {
+	if x != nil {
+		return x.PolicyRevision
+	}
+	return 0
+}
+
+// AccessCell says whether a user may call a tool.
+type AccessCell struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Subject of the user.
+	Subject string `protobuf:"bytes,1,opt,name=subject,proto3" json:"subject,omitempty"`
+	// Name of the tool.
+	Tool string `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	// What becomes of a call.
+	Decision AccessDecision `protobuf:"varint,3,opt,name=decision,proto3,enum=windlass.policy.v1.AccessDecision" json:"decision,omitempty"`
+	// The rule of the configuration, or "policy:NAME", that decides; empty when none does (denied by default). For ask: the rule that
+	// requires the approval.
+	Rule          string `protobuf:"bytes,4,opt,name=rule,proto3" json:"rule,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessCell) Reset() {
+	*x = AccessCell{}
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessCell) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessCell) ProtoMessage() {}
+
+func (x *AccessCell) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessCell.ProtoReflect.Descriptor instead.
+func (*AccessCell) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *AccessCell) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *AccessCell) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *AccessCell) GetDecision() AccessDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return AccessDecision_ACCESS_DECISION_UNSPECIFIED
+}
+
+func (x *AccessCell) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
 // ExplainedPolicy is one policy's part in a decision.
 type ExplainedPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -992,7 +1281,7 @@ type ExplainedPolicy struct {
 
 func (x *ExplainedPolicy) Reset() {
 	*x = ExplainedPolicy{}
-	mi := &file_windlass_policy_v1_access_proto_msgTypes[12]
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1293,7 @@ func (x *ExplainedPolicy) String() string {
 func (*ExplainedPolicy) ProtoMessage() {}
 
 func (x *ExplainedPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_access_proto_msgTypes[12]
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1306,7 @@ func (x *ExplainedPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedPolicy.ProtoReflect.Descriptor instead.
 func (*ExplainedPolicy) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{12}
+	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ExplainedPolicy) GetName() string {
@@ -1095,7 +1384,7 @@ type ExplainedMatcher struct {
 
 func (x *ExplainedMatcher) Reset() {
 	*x = ExplainedMatcher{}
-	mi := &file_windlass_policy_v1_access_proto_msgTypes[13]
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1396,7 @@ func (x *ExplainedMatcher) String() string {
 func (*ExplainedMatcher) ProtoMessage() {}
 
 func (x *ExplainedMatcher) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_access_proto_msgTypes[13]
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1409,7 @@ func (x *ExplainedMatcher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedMatcher.ProtoReflect.Descriptor instead.
 func (*ExplainedMatcher) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{13}
+	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ExplainedMatcher) GetPath() string {
@@ -1180,7 +1469,7 @@ type ReplayDecisionsRequest struct {
 
 func (x *ReplayDecisionsRequest) Reset() {
 	*x = ReplayDecisionsRequest{}
-	mi := &file_windlass_policy_v1_access_proto_msgTypes[14]
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1481,7 @@ func (x *ReplayDecisionsRequest) String() string {
 func (*ReplayDecisionsRequest) ProtoMessage() {}
 
 func (x *ReplayDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_access_proto_msgTypes[14]
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1494,7 @@ func (x *ReplayDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{14}
+	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReplayDecisionsRequest) GetDraft() *AccessPolicy {
@@ -1267,7 +1556,7 @@ type ReplayDecisionsResponse struct {
 
 func (x *ReplayDecisionsResponse) Reset() {
 	*x = ReplayDecisionsResponse{}
-	mi := &file_windlass_policy_v1_access_proto_msgTypes[15]
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1568,7 @@ func (x *ReplayDecisionsResponse) String() string {
 func (*ReplayDecisionsResponse) ProtoMessage() {}
 
 func (x *ReplayDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_access_proto_msgTypes[15]
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1581,7 @@ func (x *ReplayDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ReplayDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{15}
+	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReplayDecisionsResponse) GetDifferences() []*DecisionDifference {
@@ -1344,7 +1633,7 @@ type DecisionDifference struct {
 
 func (x *DecisionDifference) Reset() {
 	*x = DecisionDifference{}
-	mi := &file_windlass_policy_v1_access_proto_msgTypes[16]
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1645,7 @@ func (x *DecisionDifference) String() string {
 func (*DecisionDifference) ProtoMessage() {}
 
 func (x *DecisionDifference) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_access_proto_msgTypes[16]
+	mi := &file_windlass_policy_v1_access_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1658,7 @@ func (x *DecisionDifference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionDifference.ProtoReflect.Descriptor instead.
 func (*DecisionDifference) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{16}
+	return file_windlass_policy_v1_access_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DecisionDifference) GetDecision() *Decision {
@@ -1469,21 +1758,40 @@ const file_windlass_policy_v1_access_proto_rawDesc = "" +
 	"\x12ExplainedPrincipal\x12'\n" +
 	"\asubject\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x02R\asubject\x12\x1f\n" +
 	"\x05roles\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\x05roles\x12/\n" +
-	"\x06claims\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06claims\"\xc8\x01\n" +
+	"\x06claims\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06claims\"\x80\x02\n" +
 	"\x14ExplainAccessRequest\x12\x1c\n" +
 	"\x04tool\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x04tool\x12(\n" +
 	"\n" +
 	"permission\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\n" +
 	"permission\x12D\n" +
 	"\tprincipal\x18\x03 \x01(\v2&.windlass.policy.v1.ExplainedPrincipalR\tprincipal\x12\"\n" +
-	"\asubject\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\asubject\"\xe5\x01\n" +
+	"\asubject\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\asubject\x126\n" +
+	"\x05draft\x18\x05 \x01(\v2 .windlass.policy.v1.AccessPolicyR\x05draft\"\xca\x02\n" +
 	"\x15ExplainAccessResponse\x12\x18\n" +
 	"\aallowed\x18\x01 \x01(\bR\aallowed\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
 	"\x04rule\x18\x03 \x01(\tR\x04rule\x12\x1a\n" +
 	"\bpolicies\x18\x04 \x03(\tR\bpolicies\x12'\n" +
 	"\x0fpolicy_revision\x18\x05 \x01(\x04R\x0epolicyRevision\x12A\n" +
-	"\texplained\x18\x06 \x03(\v2#.windlass.policy.v1.ExplainedPolicyR\texplained\"\x9f\x02\n" +
+	"\texplained\x18\x06 \x03(\v2#.windlass.policy.v1.ExplainedPolicyR\texplained\x12>\n" +
+	"\bdecision\x18\a \x01(\x0e2\".windlass.policy.v1.AccessDecisionR\bdecision\x12#\n" +
+	"\rapproval_rule\x18\b \x01(\tR\fapprovalRule\"\x84\x02\n" +
+	"\x1aExplainAccessMatrixRequest\x12-\n" +
+	"\bsubjects\x18\x01 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10d\"\ar\x05\x10\x01\x18\x80\x02R\bsubjects\x12P\n" +
+	"\n" +
+	"principals\x18\x02 \x03(\v2&.windlass.policy.v1.ExplainedPrincipalB\b\xbaH\x05\x92\x01\x02\x10dR\n" +
+	"principals\x12-\n" +
+	"\x05tools\x18\x03 \x03(\tB\x17\xe0A\x02\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05\x10\x01\x18\x80\x01R\x05tools\x126\n" +
+	"\x05draft\x18\x04 \x01(\v2 .windlass.policy.v1.AccessPolicyR\x05draft\"|\n" +
+	"\x1bExplainAccessMatrixResponse\x124\n" +
+	"\x05cells\x18\x01 \x03(\v2\x1e.windlass.policy.v1.AccessCellR\x05cells\x12'\n" +
+	"\x0fpolicy_revision\x18\x02 \x01(\x04R\x0epolicyRevision\"\x8e\x01\n" +
+	"\n" +
+	"AccessCell\x12\x18\n" +
+	"\asubject\x18\x01 \x01(\tR\asubject\x12\x12\n" +
+	"\x04tool\x18\x02 \x01(\tR\x04tool\x12>\n" +
+	"\bdecision\x18\x03 \x01(\x0e2\".windlass.policy.v1.AccessDecisionR\bdecision\x12\x12\n" +
+	"\x04rule\x18\x04 \x01(\tR\x04rule\"\x9f\x02\n" +
 	"\x0fExplainedPolicy\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bpriority\x18\x02 \x01(\x05R\bpriority\x128\n" +
@@ -1531,14 +1839,20 @@ const file_windlass_policy_v1_access_proto_rawDesc = "" +
 	"\x19CLAIM_OPERATOR_NOT_EQUALS\x10\x02\x12\x1b\n" +
 	"\x17CLAIM_OPERATOR_CONTAINS\x10\x03\x12\x1f\n" +
 	"\x1bCLAIM_OPERATOR_NOT_CONTAINS\x10\x04\x12\x1a\n" +
-	"\x16CLAIM_OPERATOR_MATCHES\x10\x052\xfc\t\n" +
+	"\x16CLAIM_OPERATOR_MATCHES\x10\x05*\x7f\n" +
+	"\x0eAccessDecision\x12\x1f\n" +
+	"\x1bACCESS_DECISION_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15ACCESS_DECISION_ALLOW\x10\x01\x12\x18\n" +
+	"\x14ACCESS_DECISION_DENY\x10\x02\x12\x17\n" +
+	"\x13ACCESS_DECISION_ASK\x10\x032\xb5\v\n" +
 	"\x13AccessPolicyService\x12\xb2\x01\n" +
 	"\x12CreateAccessPolicy\x12-.windlass.policy.v1.CreateAccessPolicyRequest\x1a .windlass.policy.v1.AccessPolicy\"K\xaa\xfd\x1b\x1dpolicy.access_policies.create\x82\xd3\xe4\x93\x02$:\raccess_policy\"\x13/v1/access-policies\x12\xa1\x01\n" +
 	"\x0fGetAccessPolicy\x12*.windlass.policy.v1.GetAccessPolicyRequest\x1a .windlass.policy.v1.AccessPolicy\"@\xaa\xfd\x1b\x1apolicy.access_policies.get\x82\xd3\xe4\x93\x02\x1c\x12\x1a/v1/access-policies/{name}\x12\xaf\x01\n" +
 	"\x12ListAccessPolicies\x12-.windlass.policy.v1.ListAccessPoliciesRequest\x1a..windlass.policy.v1.ListAccessPoliciesResponse\":\xaa\xfd\x1b\x1bpolicy.access_policies.list\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/access-policies\x12\xc7\x01\n" +
 	"\x12UpdateAccessPolicy\x12-.windlass.policy.v1.UpdateAccessPolicyRequest\x1a .windlass.policy.v1.AccessPolicy\"`\xaa\xfd\x1b\x1dpolicy.access_policies.update\x82\xd3\xe4\x93\x029:\raccess_policy2(/v1/access-policies/{access_policy.name}\x12\xb8\x01\n" +
 	"\x12DeleteAccessPolicy\x12-.windlass.policy.v1.DeleteAccessPolicyRequest\x1a..windlass.policy.v1.DeleteAccessPolicyResponse\"C\xaa\xfd\x1b\x1dpolicy.access_policies.delete\x82\xd3\xe4\x93\x02\x1c*\x1a/v1/access-policies/{name}\x12\xa5\x01\n" +
-	"\rExplainAccess\x12(.windlass.policy.v1.ExplainAccessRequest\x1a).windlass.policy.v1.ExplainAccessResponse\"?\xaa\xfd\x1b\x15policy.access.explain\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/access-policies:explain\x12\xac\x01\n" +
+	"\rExplainAccess\x12(.windlass.policy.v1.ExplainAccessRequest\x1a).windlass.policy.v1.ExplainAccessResponse\"?\xaa\xfd\x1b\x15policy.access.explain\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/access-policies:explain\x12\xb6\x01\n" +
+	"\x13ExplainAccessMatrix\x12..windlass.policy.v1.ExplainAccessMatrixRequest\x1a/.windlass.policy.v1.ExplainAccessMatrixResponse\">\xaa\xfd\x1b\x15policy.access.explain\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/access-policies:matrix\x12\xac\x01\n" +
 	"\x0fReplayDecisions\x12*.windlass.policy.v1.ReplayDecisionsRequest\x1a+.windlass.policy.v1.ReplayDecisionsResponse\"@\xaa\xfd\x1b\x17policy.decisions.replay\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/access-policies:replayB\xd7\x01\n" +
 	"\x16com.windlass.policy.v1B\vAccessProtoP\x01ZFgithub.com/windlass-dev/windlass/proto/gen/windlass/policy/v1;policyv1\xa2\x02\x03WPX\xaa\x02\x12Windlass.Policy.V1\xca\x02\x12Windlass\\Policy\\V1\xe2\x02\x1eWindlass\\Policy\\V1\\GPBMetadata\xea\x02\x14Windlass::Policy::V1b\x06proto3"
 
@@ -1554,73 +1868,85 @@ func file_windlass_policy_v1_access_proto_rawDescGZIP() []byte {
 	return file_windlass_policy_v1_access_proto_rawDescData
 }
 
-var file_windlass_policy_v1_access_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_windlass_policy_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_windlass_policy_v1_access_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_windlass_policy_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_windlass_policy_v1_access_proto_goTypes = []any{
-	(AccessEffect)(0),                  // 0: windlass.policy.v1.AccessEffect
-	(ClaimOperator)(0),                 // 1: windlass.policy.v1.ClaimOperator
-	(*ClaimMatcher)(nil),               // 2: windlass.policy.v1.ClaimMatcher
-	(*AccessPolicy)(nil),               // 3: windlass.policy.v1.AccessPolicy
-	(*CreateAccessPolicyRequest)(nil),  // 4: windlass.policy.v1.CreateAccessPolicyRequest
-	(*GetAccessPolicyRequest)(nil),     // 5: windlass.policy.v1.GetAccessPolicyRequest
-	(*ListAccessPoliciesRequest)(nil),  // 6: windlass.policy.v1.ListAccessPoliciesRequest
-	(*ListAccessPoliciesResponse)(nil), // 7: windlass.policy.v1.ListAccessPoliciesResponse
-	(*UpdateAccessPolicyRequest)(nil),  // 8: windlass.policy.v1.UpdateAccessPolicyRequest
-	(*DeleteAccessPolicyRequest)(nil),  // 9: windlass.policy.v1.DeleteAccessPolicyRequest
-	(*DeleteAccessPolicyResponse)(nil), // 10: windlass.policy.v1.DeleteAccessPolicyResponse
-	(*ExplainedPrincipal)(nil),         // 11: windlass.policy.v1.ExplainedPrincipal
-	(*ExplainAccessRequest)(nil),       // 12: windlass.policy.v1.ExplainAccessRequest
-	(*ExplainAccessResponse)(nil),      // 13: windlass.policy.v1.ExplainAccessResponse
-	(*ExplainedPolicy)(nil),            // 14: windlass.policy.v1.ExplainedPolicy
-	(*ExplainedMatcher)(nil),           // 15: windlass.policy.v1.ExplainedMatcher
-	(*ReplayDecisionsRequest)(nil),     // 16: windlass.policy.v1.ReplayDecisionsRequest
-	(*ReplayDecisionsResponse)(nil),    // 17: windlass.policy.v1.ReplayDecisionsResponse
-	(*DecisionDifference)(nil),         // 18: windlass.policy.v1.DecisionDifference
-	(*timestamppb.Timestamp)(nil),      // 19: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),      // 20: google.protobuf.FieldMask
-	(*structpb.Struct)(nil),            // 21: google.protobuf.Struct
-	(*Decision)(nil),                   // 22: windlass.policy.v1.Decision
+	(AccessEffect)(0),                   // 0: windlass.policy.v1.AccessEffect
+	(ClaimOperator)(0),                  // 1: windlass.policy.v1.ClaimOperator
+	(AccessDecision)(0),                 // 2: windlass.policy.v1.AccessDecision
+	(*ClaimMatcher)(nil),                // 3: windlass.policy.v1.ClaimMatcher
+	(*AccessPolicy)(nil),                // 4: windlass.policy.v1.AccessPolicy
+	(*CreateAccessPolicyRequest)(nil),   // 5: windlass.policy.v1.CreateAccessPolicyRequest
+	(*GetAccessPolicyRequest)(nil),      // 6: windlass.policy.v1.GetAccessPolicyRequest
+	(*ListAccessPoliciesRequest)(nil),   // 7: windlass.policy.v1.ListAccessPoliciesRequest
+	(*ListAccessPoliciesResponse)(nil),  // 8: windlass.policy.v1.ListAccessPoliciesResponse
+	(*UpdateAccessPolicyRequest)(nil),   // 9: windlass.policy.v1.UpdateAccessPolicyRequest
+	(*DeleteAccessPolicyRequest)(nil),   // 10: windlass.policy.v1.DeleteAccessPolicyRequest
+	(*DeleteAccessPolicyResponse)(nil),  // 11: windlass.policy.v1.DeleteAccessPolicyResponse
+	(*ExplainedPrincipal)(nil),          // 12: windlass.policy.v1.ExplainedPrincipal
+	(*ExplainAccessRequest)(nil),        // 13: windlass.policy.v1.ExplainAccessRequest
+	(*ExplainAccessResponse)(nil),       // 14: windlass.policy.v1.ExplainAccessResponse
+	(*ExplainAccessMatrixRequest)(nil),  // 15: windlass.policy.v1.ExplainAccessMatrixRequest
+	(*ExplainAccessMatrixResponse)(nil), // 16: windlass.policy.v1.ExplainAccessMatrixResponse
+	(*AccessCell)(nil),                  // 17: windlass.policy.v1.AccessCell
+	(*ExplainedPolicy)(nil),             // 18: windlass.policy.v1.ExplainedPolicy
+	(*ExplainedMatcher)(nil),            // 19: windlass.policy.v1.ExplainedMatcher
+	(*ReplayDecisionsRequest)(nil),      // 20: windlass.policy.v1.ReplayDecisionsRequest
+	(*ReplayDecisionsResponse)(nil),     // 21: windlass.policy.v1.ReplayDecisionsResponse
+	(*DecisionDifference)(nil),          // 22: windlass.policy.v1.DecisionDifference
+	(*timestamppb.Timestamp)(nil),       // 23: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),       // 24: google.protobuf.FieldMask
+	(*structpb.Struct)(nil),             // 25: google.protobuf.Struct
+	(*Decision)(nil),                    // 26: windlass.policy.v1.Decision
 }
 var file_windlass_policy_v1_access_proto_depIdxs = []int32{
 	1,  // 0: windlass.policy.v1.ClaimMatcher.operator:type_name -> windlass.policy.v1.ClaimOperator
-	2,  // 1: windlass.policy.v1.AccessPolicy.matchers:type_name -> windlass.policy.v1.ClaimMatcher
+	3,  // 1: windlass.policy.v1.AccessPolicy.matchers:type_name -> windlass.policy.v1.ClaimMatcher
 	0,  // 2: windlass.policy.v1.AccessPolicy.effect:type_name -> windlass.policy.v1.AccessEffect
-	19, // 3: windlass.policy.v1.AccessPolicy.create_time:type_name -> google.protobuf.Timestamp
-	19, // 4: windlass.policy.v1.AccessPolicy.update_time:type_name -> google.protobuf.Timestamp
-	3,  // 5: windlass.policy.v1.CreateAccessPolicyRequest.access_policy:type_name -> windlass.policy.v1.AccessPolicy
-	3,  // 6: windlass.policy.v1.ListAccessPoliciesResponse.access_policies:type_name -> windlass.policy.v1.AccessPolicy
-	3,  // 7: windlass.policy.v1.UpdateAccessPolicyRequest.access_policy:type_name -> windlass.policy.v1.AccessPolicy
-	20, // 8: windlass.policy.v1.UpdateAccessPolicyRequest.update_mask:type_name -> google.protobuf.FieldMask
-	21, // 9: windlass.policy.v1.ExplainedPrincipal.claims:type_name -> google.protobuf.Struct
-	11, // 10: windlass.policy.v1.ExplainAccessRequest.principal:type_name -> windlass.policy.v1.ExplainedPrincipal
-	14, // 11: windlass.policy.v1.ExplainAccessResponse.explained:type_name -> windlass.policy.v1.ExplainedPolicy
-	0,  // 12: windlass.policy.v1.ExplainedPolicy.effect:type_name -> windlass.policy.v1.AccessEffect
-	15, // 13: windlass.policy.v1.ExplainedPolicy.matchers:type_name -> windlass.policy.v1.ExplainedMatcher
-	1,  // 14: windlass.policy.v1.ExplainedMatcher.operator:type_name -> windlass.policy.v1.ClaimOperator
-	3,  // 15: windlass.policy.v1.ReplayDecisionsRequest.draft:type_name -> windlass.policy.v1.AccessPolicy
-	19, // 16: windlass.policy.v1.ReplayDecisionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	19, // 17: windlass.policy.v1.ReplayDecisionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	18, // 18: windlass.policy.v1.ReplayDecisionsResponse.differences:type_name -> windlass.policy.v1.DecisionDifference
-	22, // 19: windlass.policy.v1.DecisionDifference.decision:type_name -> windlass.policy.v1.Decision
-	4,  // 20: windlass.policy.v1.AccessPolicyService.CreateAccessPolicy:input_type -> windlass.policy.v1.CreateAccessPolicyRequest
-	5,  // 21: windlass.policy.v1.AccessPolicyService.GetAccessPolicy:input_type -> windlass.policy.v1.GetAccessPolicyRequest
-	6,  // 22: windlass.policy.v1.AccessPolicyService.ListAccessPolicies:input_type -> windlass.policy.v1.ListAccessPoliciesRequest
-	8,  // 23: windlass.policy.v1.AccessPolicyService.UpdateAccessPolicy:input_type -> windlass.policy.v1.UpdateAccessPolicyRequest
-	9,  // 24: windlass.policy.v1.AccessPolicyService.DeleteAccessPolicy:input_type -> windlass.policy.v1.DeleteAccessPolicyRequest
-	12, // 25: windlass.policy.v1.AccessPolicyService.ExplainAccess:input_type -> windlass.policy.v1.ExplainAccessRequest
-	16, // 26: windlass.policy.v1.AccessPolicyService.ReplayDecisions:input_type -> windlass.policy.v1.ReplayDecisionsRequest
-	3,  // 27: windlass.policy.v1.AccessPolicyService.CreateAccessPolicy:output_type -> windlass.policy.v1.AccessPolicy
-	3,  // 28: windlass.policy.v1.AccessPolicyService.GetAccessPolicy:output_type -> windlass.policy.v1.AccessPolicy
-	7,  // 29: windlass.policy.v1.AccessPolicyService.ListAccessPolicies:output_type -> windlass.policy.v1.ListAccessPoliciesResponse
-	3,  // 30: windlass.policy.v1.AccessPolicyService.UpdateAccessPolicy:output_type -> windlass.policy.v1.AccessPolicy
-	10, // 31: windlass.policy.v1.AccessPolicyService.DeleteAccessPolicy:output_type -> windlass.policy.v1.DeleteAccessPolicyResponse
-	13, // 32: windlass.policy.v1.AccessPolicyService.ExplainAccess:output_type -> windlass.policy.v1.ExplainAccessResponse
-	17, // 33: windlass.policy.v1.AccessPolicyService.ReplayDecisions:output_type -> windlass.policy.v1.ReplayDecisionsResponse
-	27, // [27:34] is the sub-list for method output_type
-	20, // [20:27] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	23, // 3: windlass.policy.v1.AccessPolicy.create_time:type_name -> google.protobuf.Timestamp
+	23, // 4: windlass.policy.v1.AccessPolicy.update_time:type_name -> google.protobuf.Timestamp
+	4,  // 5: windlass.policy.v1.CreateAccessPolicyRequest.access_policy:type_name -> windlass.policy.v1.AccessPolicy
+	4,  // 6: windlass.policy.v1.ListAccessPoliciesResponse.access_policies:type_name -> windlass.policy.v1.AccessPolicy
+	4,  // 7: windlass.policy.v1.UpdateAccessPolicyRequest.access_policy:type_name -> windlass.policy.v1.AccessPolicy
+	24, // 8: windlass.policy.v1.UpdateAccessPolicyRequest.update_mask:type_name -> google.protobuf.FieldMask
+	25, // 9: windlass.policy.v1.ExplainedPrincipal.claims:type_name -> google.protobuf.Struct
+	12, // 10: windlass.policy.v1.ExplainAccessRequest.principal:type_name -> windlass.policy.v1.ExplainedPrincipal
+	4,  // 11: windlass.policy.v1.ExplainAccessRequest.draft:type_name -> windlass.policy.v1.AccessPolicy
+	18, // 12: windlass.policy.v1.ExplainAccessResponse.explained:type_name -> windlass.policy.v1.ExplainedPolicy
+	2,  // 13: windlass.policy.v1.ExplainAccessResponse.decision:type_name -> windlass.policy.v1.AccessDecision
+	12, // 14: windlass.policy.v1.ExplainAccessMatrixRequest.principals:type_name -> windlass.policy.v1.ExplainedPrincipal
+	4,  // 15: windlass.policy.v1.ExplainAccessMatrixRequest.draft:type_name -> windlass.policy.v1.AccessPolicy
+	17, // 16: windlass.policy.v1.ExplainAccessMatrixResponse.cells:type_name -> windlass.policy.v1.AccessCell
+	2,  // 17: windlass.policy.v1.AccessCell.decision:type_name -> windlass.policy.v1.AccessDecision
+	0,  // 18: windlass.policy.v1.ExplainedPolicy.effect:type_name -> windlass.policy.v1.AccessEffect
+	19, // 19: windlass.policy.v1.ExplainedPolicy.matchers:type_name -> windlass.policy.v1.ExplainedMatcher
+	1,  // 20: windlass.policy.v1.ExplainedMatcher.operator:type_name -> windlass.policy.v1.ClaimOperator
+	4,  // 21: windlass.policy.v1.ReplayDecisionsRequest.draft:type_name -> windlass.policy.v1.AccessPolicy
+	23, // 22: windlass.policy.v1.ReplayDecisionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	23, // 23: windlass.policy.v1.ReplayDecisionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	22, // 24: windlass.policy.v1.ReplayDecisionsResponse.differences:type_name -> windlass.policy.v1.DecisionDifference
+	26, // 25: windlass.policy.v1.DecisionDifference.decision:type_name -> windlass.policy.v1.Decision
+	5,  // 26: windlass.policy.v1.AccessPolicyService.CreateAccessPolicy:input_type -> windlass.policy.v1.CreateAccessPolicyRequest
+	6,  // 27: windlass.policy.v1.AccessPolicyService.GetAccessPolicy:input_type -> windlass.policy.v1.GetAccessPolicyRequest
+	7,  // 28: windlass.policy.v1.AccessPolicyService.ListAccessPolicies:input_type -> windlass.policy.v1.ListAccessPoliciesRequest
+	9,  // 29: windlass.policy.v1.AccessPolicyService.UpdateAccessPolicy:input_type -> windlass.policy.v1.UpdateAccessPolicyRequest
+	10, // 30: windlass.policy.v1.AccessPolicyService.DeleteAccessPolicy:input_type -> windlass.policy.v1.DeleteAccessPolicyRequest
+	13, // 31: windlass.policy.v1.AccessPolicyService.ExplainAccess:input_type -> windlass.policy.v1.ExplainAccessRequest
+	15, // 32: windlass.policy.v1.AccessPolicyService.ExplainAccessMatrix:input_type -> windlass.policy.v1.ExplainAccessMatrixRequest
+	20, // 33: windlass.policy.v1.AccessPolicyService.ReplayDecisions:input_type -> windlass.policy.v1.ReplayDecisionsRequest
+	4,  // 34: windlass.policy.v1.AccessPolicyService.CreateAccessPolicy:output_type -> windlass.policy.v1.AccessPolicy
+	4,  // 35: windlass.policy.v1.AccessPolicyService.GetAccessPolicy:output_type -> windlass.policy.v1.AccessPolicy
+	8,  // 36: windlass.policy.v1.AccessPolicyService.ListAccessPolicies:output_type -> windlass.policy.v1.ListAccessPoliciesResponse
+	4,  // 37: windlass.policy.v1.AccessPolicyService.UpdateAccessPolicy:output_type -> windlass.policy.v1.AccessPolicy
+	11, // 38: windlass.policy.v1.AccessPolicyService.DeleteAccessPolicy:output_type -> windlass.policy.v1.DeleteAccessPolicyResponse
+	14, // 39: windlass.policy.v1.AccessPolicyService.ExplainAccess:output_type -> windlass.policy.v1.ExplainAccessResponse
+	16, // 40: windlass.policy.v1.AccessPolicyService.ExplainAccessMatrix:output_type -> windlass.policy.v1.ExplainAccessMatrixResponse
+	21, // 41: windlass.policy.v1.AccessPolicyService.ReplayDecisions:output_type -> windlass.policy.v1.ReplayDecisionsResponse
+	34, // [34:42] is the sub-list for method output_type
+	26, // [26:34] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_access_proto_init() }
@@ -1634,8 +1960,8 @@ func file_windlass_policy_v1_access_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_policy_v1_access_proto_rawDesc), len(file_windlass_policy_v1_access_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   17,
+			NumEnums:      3,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

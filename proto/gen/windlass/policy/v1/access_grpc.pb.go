@@ -19,13 +19,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AccessPolicyService_CreateAccessPolicy_FullMethodName = "/windlass.policy.v1.AccessPolicyService/CreateAccessPolicy"
-	AccessPolicyService_GetAccessPolicy_FullMethodName    = "/windlass.policy.v1.AccessPolicyService/GetAccessPolicy"
-	AccessPolicyService_ListAccessPolicies_FullMethodName = "/windlass.policy.v1.AccessPolicyService/ListAccessPolicies"
-	AccessPolicyService_UpdateAccessPolicy_FullMethodName = "/windlass.policy.v1.AccessPolicyService/UpdateAccessPolicy"
-	AccessPolicyService_DeleteAccessPolicy_FullMethodName = "/windlass.policy.v1.AccessPolicyService/DeleteAccessPolicy"
-	AccessPolicyService_ExplainAccess_FullMethodName      = "/windlass.policy.v1.AccessPolicyService/ExplainAccess"
-	AccessPolicyService_ReplayDecisions_FullMethodName    = "/windlass.policy.v1.AccessPolicyService/ReplayDecisions"
+	AccessPolicyService_CreateAccessPolicy_FullMethodName  = "/windlass.policy.v1.AccessPolicyService/CreateAccessPolicy"
+	AccessPolicyService_GetAccessPolicy_FullMethodName     = "/windlass.policy.v1.AccessPolicyService/GetAccessPolicy"
+	AccessPolicyService_ListAccessPolicies_FullMethodName  = "/windlass.policy.v1.AccessPolicyService/ListAccessPolicies"
+	AccessPolicyService_UpdateAccessPolicy_FullMethodName  = "/windlass.policy.v1.AccessPolicyService/UpdateAccessPolicy"
+	AccessPolicyService_DeleteAccessPolicy_FullMethodName  = "/windlass.policy.v1.AccessPolicyService/DeleteAccessPolicy"
+	AccessPolicyService_ExplainAccess_FullMethodName       = "/windlass.policy.v1.AccessPolicyService/ExplainAccess"
+	AccessPolicyService_ExplainAccessMatrix_FullMethodName = "/windlass.policy.v1.AccessPolicyService/ExplainAccessMatrix"
+	AccessPolicyService_ReplayDecisions_FullMethodName     = "/windlass.policy.v1.AccessPolicyService/ReplayDecisions"
 )
 
 // AccessPolicyServiceClient is the client API for AccessPolicyService service.
@@ -53,6 +54,10 @@ type AccessPolicyServiceClient interface {
 	// For other principals than the caller, the caller also needs the permission "policy.principals.explain".
 	// Errors: NOT_FOUND when `subject` names a user of whom no decision is recorded.
 	ExplainAccess(ctx context.Context, in *ExplainAccessRequest, opts ...grpc.CallOption) (*ExplainAccessResponse, error)
+	// ExplainAccessMatrix says for each of some users and tools whether the user may call the tool. Each cell is what ExplainAccess says of
+	// it. It records nothing. It needs the permission "policy.principals.explain" for other users than the caller.
+	// Errors: NOT_FOUND when a subject names a user of whom no decision is recorded.
+	ExplainAccessMatrix(ctx context.Context, in *ExplainAccessMatrixRequest, opts ...grpc.CallOption) (*ExplainAccessMatrixResponse, error)
 	// ReplayDecisions decides recorded decisions again, with a draft of a policy in place of the stored one, and lists those that would be
 	// different, newest first. It stores nothing. Approvals are not replayed, and tools are in the groups that they are in now.
 	ReplayDecisions(ctx context.Context, in *ReplayDecisionsRequest, opts ...grpc.CallOption) (*ReplayDecisionsResponse, error)
@@ -126,6 +131,16 @@ func (c *accessPolicyServiceClient) ExplainAccess(ctx context.Context, in *Expla
 	return out, nil
 }
 
+func (c *accessPolicyServiceClient) ExplainAccessMatrix(ctx context.Context, in *ExplainAccessMatrixRequest, opts ...grpc.CallOption) (*ExplainAccessMatrixResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExplainAccessMatrixResponse)
+	err := c.cc.Invoke(ctx, AccessPolicyService_ExplainAccessMatrix_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *accessPolicyServiceClient) ReplayDecisions(ctx context.Context, in *ReplayDecisionsRequest, opts ...grpc.CallOption) (*ReplayDecisionsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReplayDecisionsResponse)
@@ -161,6 +176,10 @@ type AccessPolicyServiceServer interface {
 	// For other principals than the caller, the caller also needs the permission "policy.principals.explain".
 	// Errors: NOT_FOUND when `subject` names a user of whom no decision is recorded.
 	ExplainAccess(context.Context, *ExplainAccessRequest) (*ExplainAccessResponse, error)
+	// ExplainAccessMatrix says for each of some users and tools whether the user may call the tool. Each cell is what ExplainAccess says of
+	// it. It records nothing. It needs the permission "policy.principals.explain" for other users than the caller.
+	// Errors: NOT_FOUND when a subject names a user of whom no decision is recorded.
+	ExplainAccessMatrix(context.Context, *ExplainAccessMatrixRequest) (*ExplainAccessMatrixResponse, error)
 	// ReplayDecisions decides recorded decisions again, with a draft of a policy in place of the stored one, and lists those that would be
 	// different, newest first. It stores nothing. Approvals are not replayed, and tools are in the groups that they are in now.
 	ReplayDecisions(context.Context, *ReplayDecisionsRequest) (*ReplayDecisionsResponse, error)
@@ -191,6 +210,9 @@ func (UnimplementedAccessPolicyServiceServer) DeleteAccessPolicy(context.Context
 }
 func (UnimplementedAccessPolicyServiceServer) ExplainAccess(context.Context, *ExplainAccessRequest) (*ExplainAccessResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ExplainAccess not implemented")
+}
+func (UnimplementedAccessPolicyServiceServer) ExplainAccessMatrix(context.Context, *ExplainAccessMatrixRequest) (*ExplainAccessMatrixResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExplainAccessMatrix not implemented")
 }
 func (UnimplementedAccessPolicyServiceServer) ReplayDecisions(context.Context, *ReplayDecisionsRequest) (*ReplayDecisionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReplayDecisions not implemented")
@@ -324,6 +346,24 @@ func _AccessPolicyService_ExplainAccess_Handler(srv interface{}, ctx context.Con
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AccessPolicyService_ExplainAccessMatrix_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainAccessMatrixRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccessPolicyServiceServer).ExplainAccessMatrix(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccessPolicyService_ExplainAccessMatrix_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccessPolicyServiceServer).ExplainAccessMatrix(ctx, req.(*ExplainAccessMatrixRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AccessPolicyService_ReplayDecisions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReplayDecisionsRequest)
 	if err := dec(in); err != nil {
@@ -372,6 +412,10 @@ var AccessPolicyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ExplainAccess",
 			Handler:    _AccessPolicyService_ExplainAccess_Handler,
+		},
+		{
+			MethodName: "ExplainAccessMatrix",
+			Handler:    _AccessPolicyService_ExplainAccessMatrix_Handler,
 		},
 		{
 			MethodName: "ReplayDecisions",

@@ -1186,7 +1186,9 @@ type ListDecisionsRequest struct {
 	// Only decisions of this turn.
 	TurnId string `protobuf:"bytes,3,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	// Only denials.
-	DeniedOnly    bool `protobuf:"varint,4,opt,name=denied_only,json=deniedOnly,proto3" json:"denied_only,omitempty"`
+	DeniedOnly bool `protobuf:"varint,4,opt,name=denied_only,json=deniedOnly,proto3" json:"denied_only,omitempty"`
+	// Only decisions about the call with this ID. Calls of different turns can have the same ID: give the turn as well.
+	CallId        string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1247,6 +1249,13 @@ func (x *ListDecisionsRequest) GetDeniedOnly() bool {
 		return x.DeniedOnly
 	}
 	return false
+}
+
+func (x *ListDecisionsRequest) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
 }
 
 // ListDecisionsResponse is one page.
@@ -1533,14 +1542,15 @@ const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\x06record\x18\x13 \x01(\fR\x06record\"=\n" +
 	"\x16RecordDecisionsRequest\x12#\n" +
 	"\arecords\x18\x01 \x03(\fB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\arecords\"\x19\n" +
-	"\x17RecordDecisionsResponse\"\xa8\x01\n" +
+	"\x17RecordDecisionsResponse\"\xcb\x01\n" +
 	"\x14ListDecisionsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12 \n" +
 	"\aturn_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06turnId\x12\x1f\n" +
 	"\vdenied_only\x18\x04 \x01(\bR\n" +
-	"deniedOnly\"{\n" +
+	"deniedOnly\x12!\n" +
+	"\acall_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\"{\n" +
 	"\x15ListDecisionsResponse\x12:\n" +
 	"\tdecisions\x18\x01 \x03(\v2\x1c.windlass.policy.v1.DecisionR\tdecisions\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"C\n" +

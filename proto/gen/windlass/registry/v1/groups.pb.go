@@ -862,7 +862,9 @@ type EvaluateToolGroupsRequest struct {
 	// Names of groups.
 	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Names of tools.
-	Tools         []string `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty"`
+	Tools []string `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Return the effect classes of the tools as well.
+	WithEffects   bool `protobuf:"varint,4,opt,name=with_effects,json=withEffects,proto3" json:"with_effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -918,11 +920,20 @@ func (x *EvaluateToolGroupsRequest) GetTools() []string {
 	return nil
 }
 
+func (x *EvaluateToolGroupsRequest) GetWithEffects() bool {
+	if x != nil {
+		return x.WithEffects
+	}
+	return false
+}
+
 // EvaluateToolGroupsResponse lists members.
 type EvaluateToolGroupsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Each of the groups, in the order of the request.
-	Groups        []*v11.ToolGroupMembers `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	Groups []*v11.ToolGroupMembers `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Effect classes of those of the tools that exist, by name. Empty unless requested.
+	Effects       map[string]v1.EffectClass `protobuf:"bytes,2,rep,name=effects,proto3" json:"effects,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=windlass.turn.v1.EffectClass"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,6 +971,13 @@ func (*EvaluateToolGroupsResponse) Descriptor() ([]byte, []int) {
 func (x *EvaluateToolGroupsResponse) GetGroups() []*v11.ToolGroupMembers {
 	if x != nil {
 		return x.Groups
+	}
+	return nil
+}
+
+func (x *EvaluateToolGroupsResponse) GetEffects() map[string]v1.EffectClass {
+	if x != nil {
+		return x.Effects
 	}
 	return nil
 }
@@ -1027,14 +1045,19 @@ const file_windlass_registry_v1_groups_proto_rawDesc = "" +
 	"\rUnmetSelector\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x1c\n" +
 	"\tcondition\x18\x02 \x01(\tR\tcondition\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\x87\x01\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xaa\x01\n" +
 	"\x19EvaluateToolGroupsRequest\x12%\n" +
 	"\x06tenant\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05\x10\x01\x18\x80\x01R\x06tenant\x12!\n" +
 	"\x06groups\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x06groups\x12 \n" +
 	"\x05tools\x18\x03 \x03(\tB\n" +
-	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05tools\"Z\n" +
+	"\xbaH\a\x92\x01\x04\x10\xa0\x9c\x01R\x05tools\x12!\n" +
+	"\fwith_effects\x18\x04 \x01(\bR\vwithEffects\"\x8e\x02\n" +
 	"\x1aEvaluateToolGroupsResponse\x12<\n" +
-	"\x06groups\x18\x01 \x03(\v2$.windlass.policy.v1.ToolGroupMembersR\x06groups*\xd4\x01\n" +
+	"\x06groups\x18\x01 \x03(\v2$.windlass.policy.v1.ToolGroupMembersR\x06groups\x12W\n" +
+	"\aeffects\x18\x02 \x03(\v2=.windlass.registry.v1.EvaluateToolGroupsResponse.EffectsEntryR\aeffects\x1aY\n" +
+	"\fEffectsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
+	"\x05value\x18\x02 \x01(\x0e2\x1d.windlass.turn.v1.EffectClassR\x05value:\x028\x01*\xd4\x01\n" +
 	"\x0eToolGroupCause\x12 \n" +
 	"\x1cTOOL_GROUP_CAUSE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17TOOL_GROUP_CAUSE_LISTED\x10\x01\x12\x1d\n" +
@@ -1067,7 +1090,7 @@ func file_windlass_registry_v1_groups_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_registry_v1_groups_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_registry_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_windlass_registry_v1_groups_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_registry_v1_groups_proto_goTypes = []any{
 	(ToolGroupCause)(0),                // 0: windlass.registry.v1.ToolGroupCause
 	(*ToolGroup)(nil),                  // 1: windlass.registry.v1.ToolGroup
@@ -1085,43 +1108,46 @@ var file_windlass_registry_v1_groups_proto_goTypes = []any{
 	(*EvaluateToolGroupsRequest)(nil),  // 13: windlass.registry.v1.EvaluateToolGroupsRequest
 	(*EvaluateToolGroupsResponse)(nil), // 14: windlass.registry.v1.EvaluateToolGroupsResponse
 	nil,                                // 15: windlass.registry.v1.ToolSelector.LabelsEntry
-	(*timestamppb.Timestamp)(nil),      // 16: google.protobuf.Timestamp
-	(v1.EffectClass)(0),                // 17: windlass.turn.v1.EffectClass
-	(*fieldmaskpb.FieldMask)(nil),      // 18: google.protobuf.FieldMask
-	(*v11.ToolGroupMembers)(nil),       // 19: windlass.policy.v1.ToolGroupMembers
+	nil,                                // 16: windlass.registry.v1.EvaluateToolGroupsResponse.EffectsEntry
+	(*timestamppb.Timestamp)(nil),      // 17: google.protobuf.Timestamp
+	(v1.EffectClass)(0),                // 18: windlass.turn.v1.EffectClass
+	(*fieldmaskpb.FieldMask)(nil),      // 19: google.protobuf.FieldMask
+	(*v11.ToolGroupMembers)(nil),       // 20: windlass.policy.v1.ToolGroupMembers
 }
 var file_windlass_registry_v1_groups_proto_depIdxs = []int32{
 	2,  // 0: windlass.registry.v1.ToolGroup.selectors:type_name -> windlass.registry.v1.ToolSelector
-	16, // 1: windlass.registry.v1.ToolGroup.create_time:type_name -> google.protobuf.Timestamp
-	16, // 2: windlass.registry.v1.ToolGroup.update_time:type_name -> google.protobuf.Timestamp
-	17, // 3: windlass.registry.v1.ToolSelector.effects:type_name -> windlass.turn.v1.EffectClass
+	17, // 1: windlass.registry.v1.ToolGroup.create_time:type_name -> google.protobuf.Timestamp
+	17, // 2: windlass.registry.v1.ToolGroup.update_time:type_name -> google.protobuf.Timestamp
+	18, // 3: windlass.registry.v1.ToolSelector.effects:type_name -> windlass.turn.v1.EffectClass
 	15, // 4: windlass.registry.v1.ToolSelector.labels:type_name -> windlass.registry.v1.ToolSelector.LabelsEntry
 	1,  // 5: windlass.registry.v1.CreateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
 	1,  // 6: windlass.registry.v1.ListToolGroupsResponse.tool_groups:type_name -> windlass.registry.v1.ToolGroup
 	1,  // 7: windlass.registry.v1.UpdateToolGroupRequest.tool_group:type_name -> windlass.registry.v1.ToolGroup
-	18, // 8: windlass.registry.v1.UpdateToolGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
+	19, // 8: windlass.registry.v1.UpdateToolGroupRequest.update_mask:type_name -> google.protobuf.FieldMask
 	0,  // 9: windlass.registry.v1.ExplainToolGroupResponse.cause:type_name -> windlass.registry.v1.ToolGroupCause
 	12, // 10: windlass.registry.v1.ExplainToolGroupResponse.unmet:type_name -> windlass.registry.v1.UnmetSelector
-	19, // 11: windlass.registry.v1.EvaluateToolGroupsResponse.groups:type_name -> windlass.policy.v1.ToolGroupMembers
-	3,  // 12: windlass.registry.v1.ToolGroupService.CreateToolGroup:input_type -> windlass.registry.v1.CreateToolGroupRequest
-	4,  // 13: windlass.registry.v1.ToolGroupService.GetToolGroup:input_type -> windlass.registry.v1.GetToolGroupRequest
-	5,  // 14: windlass.registry.v1.ToolGroupService.ListToolGroups:input_type -> windlass.registry.v1.ListToolGroupsRequest
-	7,  // 15: windlass.registry.v1.ToolGroupService.UpdateToolGroup:input_type -> windlass.registry.v1.UpdateToolGroupRequest
-	8,  // 16: windlass.registry.v1.ToolGroupService.DeleteToolGroup:input_type -> windlass.registry.v1.DeleteToolGroupRequest
-	10, // 17: windlass.registry.v1.ToolGroupService.ExplainToolGroup:input_type -> windlass.registry.v1.ExplainToolGroupRequest
-	13, // 18: windlass.registry.v1.ToolGroupService.EvaluateToolGroups:input_type -> windlass.registry.v1.EvaluateToolGroupsRequest
-	1,  // 19: windlass.registry.v1.ToolGroupService.CreateToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	1,  // 20: windlass.registry.v1.ToolGroupService.GetToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	6,  // 21: windlass.registry.v1.ToolGroupService.ListToolGroups:output_type -> windlass.registry.v1.ListToolGroupsResponse
-	1,  // 22: windlass.registry.v1.ToolGroupService.UpdateToolGroup:output_type -> windlass.registry.v1.ToolGroup
-	9,  // 23: windlass.registry.v1.ToolGroupService.DeleteToolGroup:output_type -> windlass.registry.v1.DeleteToolGroupResponse
-	11, // 24: windlass.registry.v1.ToolGroupService.ExplainToolGroup:output_type -> windlass.registry.v1.ExplainToolGroupResponse
-	14, // 25: windlass.registry.v1.ToolGroupService.EvaluateToolGroups:output_type -> windlass.registry.v1.EvaluateToolGroupsResponse
-	19, // [19:26] is the sub-list for method output_type
-	12, // [12:19] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	20, // 11: windlass.registry.v1.EvaluateToolGroupsResponse.groups:type_name -> windlass.policy.v1.ToolGroupMembers
+	16, // 12: windlass.registry.v1.EvaluateToolGroupsResponse.effects:type_name -> windlass.registry.v1.EvaluateToolGroupsResponse.EffectsEntry
+	18, // 13: windlass.registry.v1.EvaluateToolGroupsResponse.EffectsEntry.value:type_name -> windlass.turn.v1.EffectClass
+	3,  // 14: windlass.registry.v1.ToolGroupService.CreateToolGroup:input_type -> windlass.registry.v1.CreateToolGroupRequest
+	4,  // 15: windlass.registry.v1.ToolGroupService.GetToolGroup:input_type -> windlass.registry.v1.GetToolGroupRequest
+	5,  // 16: windlass.registry.v1.ToolGroupService.ListToolGroups:input_type -> windlass.registry.v1.ListToolGroupsRequest
+	7,  // 17: windlass.registry.v1.ToolGroupService.UpdateToolGroup:input_type -> windlass.registry.v1.UpdateToolGroupRequest
+	8,  // 18: windlass.registry.v1.ToolGroupService.DeleteToolGroup:input_type -> windlass.registry.v1.DeleteToolGroupRequest
+	10, // 19: windlass.registry.v1.ToolGroupService.ExplainToolGroup:input_type -> windlass.registry.v1.ExplainToolGroupRequest
+	13, // 20: windlass.registry.v1.ToolGroupService.EvaluateToolGroups:input_type -> windlass.registry.v1.EvaluateToolGroupsRequest
+	1,  // 21: windlass.registry.v1.ToolGroupService.CreateToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	1,  // 22: windlass.registry.v1.ToolGroupService.GetToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	6,  // 23: windlass.registry.v1.ToolGroupService.ListToolGroups:output_type -> windlass.registry.v1.ListToolGroupsResponse
+	1,  // 24: windlass.registry.v1.ToolGroupService.UpdateToolGroup:output_type -> windlass.registry.v1.ToolGroup
+	9,  // 25: windlass.registry.v1.ToolGroupService.DeleteToolGroup:output_type -> windlass.registry.v1.DeleteToolGroupResponse
+	11, // 26: windlass.registry.v1.ToolGroupService.ExplainToolGroup:output_type -> windlass.registry.v1.ExplainToolGroupResponse
+	14, // 27: windlass.registry.v1.ToolGroupService.EvaluateToolGroups:output_type -> windlass.registry.v1.EvaluateToolGroupsResponse
+	21, // [21:28] is the sub-list for method output_type
+	14, // [14:21] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_windlass_registry_v1_groups_proto_init() }
@@ -1135,7 +1161,7 @@ func file_windlass_registry_v1_groups_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_registry_v1_groups_proto_rawDesc), len(file_windlass_registry_v1_groups_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

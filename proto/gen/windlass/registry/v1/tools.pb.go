@@ -1685,7 +1685,9 @@ type ListExecutionsRequest struct {
 	// Only executions that were created at this time or later.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Only executions that were created before this time.
-	EndTime       *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Only executions of the call with this ID. Calls of different turns can have the same ID: give the turn as well.
+	CallId        string `protobuf:"bytes,11,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1788,6 +1790,13 @@ func (x *ListExecutionsRequest) GetEndTime() *timestamppb.Timestamp {
 		return x.EndTime
 	}
 	return nil
+}
+
+func (x *ListExecutionsRequest) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
 }
 
 // ListExecutionsResponse is one page.
@@ -3788,7 +3797,7 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\x06source\x18\x17 \x01(\tR\x06source\x124\n" +
 	"\x05cache\x18\x18 \x01(\x0e2\x1e.windlass.registry.v1.CacheUseR\x05cache\x12\x14\n" +
 	"\x05input\x18\x19 \x01(\tR\x05input\x12\x16\n" +
-	"\x06output\x18\x1a \x01(\tR\x06output\"\xbf\x03\n" +
+	"\x06output\x18\x1a \x01(\tR\x06output\"\xe2\x03\n" +
 	"\x15ListExecutionsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -3803,7 +3812,8 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\x81\x01\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12!\n" +
+	"\acall_id\x18\v \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x06callId\"\x81\x01\n" +
 	"\x16ListExecutionsResponse\x12?\n" +
 	"\n" +
 	"executions\x18\x01 \x03(\v2\x1f.windlass.registry.v1.ExecutionR\n" +

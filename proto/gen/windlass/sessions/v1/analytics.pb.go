@@ -7,10 +7,12 @@
 package sessionsv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -23,6 +25,350 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// UsageGroup says by what usage is grouped.
+type UsageGroup int32
+
+const (
+	// Not set: by day.
+	UsageGroup_USAGE_GROUP_UNSPECIFIED UsageGroup = 0
+	// By agent.
+	UsageGroup_USAGE_GROUP_AGENT UsageGroup = 1
+	// By model: the one that answered the call.
+	UsageGroup_USAGE_GROUP_MODEL UsageGroup = 2
+	// By user: the subject that owns the session.
+	UsageGroup_USAGE_GROUP_USER UsageGroup = 3
+	// By tool. Only tool calls count.
+	UsageGroup_USAGE_GROUP_TOOL UsageGroup = 4
+	// By day, in UTC.
+	UsageGroup_USAGE_GROUP_DAY UsageGroup = 5
+	// By hour.
+	UsageGroup_USAGE_GROUP_HOUR UsageGroup = 6
+)
+
+// Enum value maps for UsageGroup.
+var (
+	UsageGroup_name = map[int32]string{
+		0: "USAGE_GROUP_UNSPECIFIED",
+		1: "USAGE_GROUP_AGENT",
+		2: "USAGE_GROUP_MODEL",
+		3: "USAGE_GROUP_USER",
+		4: "USAGE_GROUP_TOOL",
+		5: "USAGE_GROUP_DAY",
+		6: "USAGE_GROUP_HOUR",
+	}
+	UsageGroup_value = map[string]int32{
+		"USAGE_GROUP_UNSPECIFIED": 0,
+		"USAGE_GROUP_AGENT":       1,
+		"USAGE_GROUP_MODEL":       2,
+		"USAGE_GROUP_USER":        3,
+		"USAGE_GROUP_TOOL":        4,
+		"USAGE_GROUP_DAY":         5,
+		"USAGE_GROUP_HOUR":        6,
+	}
+)
+
+func (x UsageGroup) Enum() *UsageGroup {
+	p := new(UsageGroup)
+	*p = x
+	return p
+}
+
+func (x UsageGroup) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UsageGroup) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_sessions_v1_analytics_proto_enumTypes[0].Descriptor()
+}
+
+func (UsageGroup) Type() protoreflect.EnumType {
+	return &file_windlass_sessions_v1_analytics_proto_enumTypes[0]
+}
+
+func (x UsageGroup) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UsageGroup.Descriptor instead.
+func (UsageGroup) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_analytics_proto_rawDescGZIP(), []int{0}
+}
+
+// GetUsageRequest selects and groups usage.
+type GetUsageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By what to group; unset = by day.
+	GroupBy UsageGroup `protobuf:"varint,1,opt,name=group_by,json=groupBy,proto3,enum=windlass.sessions.v1.UsageGroup" json:"group_by,omitempty"`
+	// Start of the period; unset = 30 days before `until`. At most 400 days before it, by hour at most 31.
+	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	// End of the period; unset = now.
+	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	// Only turns of this agent.
+	AgentId       string `protobuf:"bytes,4,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetUsageRequest) Reset() {
+	*x = GetUsageRequest{}
+	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetUsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetUsageRequest) ProtoMessage() {}
+
+func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
+func (*GetUsageRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_analytics_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *GetUsageRequest) GetGroupBy() UsageGroup {
+	if x != nil {
+		return x.GroupBy
+	}
+	return UsageGroup_USAGE_GROUP_UNSPECIFIED
+}
+
+func (x *GetUsageRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *GetUsageRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *GetUsageRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+// GetUsageResponse is the usage of a period.
+type GetUsageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Rows: by time, oldest first; other groups by cost, then tokens, then calls, highest first. Times without usage have no row. At most
+	// 1000.
+	Rows []*UsageRow `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
+	// Start of the period.
+	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	// End of the period.
+	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	// True when there are more rows.
+	Truncated bool `protobuf:"varint,4,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	// True when the rows are those of the caller's own turns only.
+	OwnOnly       bool `protobuf:"varint,5,opt,name=own_only,json=ownOnly,proto3" json:"own_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetUsageResponse) Reset() {
+	*x = GetUsageResponse{}
+	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetUsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetUsageResponse) ProtoMessage() {}
+
+func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
+func (*GetUsageResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_analytics_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *GetUsageResponse) GetRows() []*UsageRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *GetUsageResponse) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *GetUsageResponse) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *GetUsageResponse) GetTruncated() bool {
+	if x != nil {
+		return x.Truncated
+	}
+	return false
+}
+
+func (x *GetUsageResponse) GetOwnOnly() bool {
+	if x != nil {
+		return x.OwnOnly
+	}
+	return false
+}
+
+// UsageRow is the usage of one group.
+type UsageRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ID of the agent, model ("provider/model"), subject of the user, tool ("source__tool"), day ("2026-11-28") or hour
+	// ("2026-11-28T14:00:00Z").
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Start of the day or hour; unset for other groups.
+	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	// Number of turns that used something.
+	Turns int64 `protobuf:"varint,3,opt,name=turns,proto3" json:"turns,omitempty"`
+	// Tokens that models read.
+	InputTokens int64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	// Tokens that models wrote.
+	OutputTokens int64 `protobuf:"varint,5,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	// Cost of the tokens, in millionths of the mesh's currency.
+	CostMicros int64 `protobuf:"varint,6,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
+	// Number of tool calls.
+	ToolCalls int64 `protobuf:"varint,7,opt,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
+	// By tool: number of calls whose result is an error. Other groups: number of the turns that have failed.
+	Failed int64 `protobuf:"varint,8,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Number of model calls.
+	ModelCalls    int64 `protobuf:"varint,9,opt,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageRow) Reset() {
+	*x = UsageRow{}
+	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageRow) ProtoMessage() {}
+
+func (x *UsageRow) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageRow.ProtoReflect.Descriptor instead.
+func (*UsageRow) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_analytics_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *UsageRow) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *UsageRow) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *UsageRow) GetTurns() int64 {
+	if x != nil {
+		return x.Turns
+	}
+	return 0
+}
+
+func (x *UsageRow) GetInputTokens() int64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *UsageRow) GetOutputTokens() int64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *UsageRow) GetCostMicros() int64 {
+	if x != nil {
+		return x.CostMicros
+	}
+	return 0
+}
+
+func (x *UsageRow) GetToolCalls() int64 {
+	if x != nil {
+		return x.ToolCalls
+	}
+	return 0
+}
+
+func (x *UsageRow) GetFailed() int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *UsageRow) GetModelCalls() int64 {
+	if x != nil {
+		return x.ModelCalls
+	}
+	return 0
+}
+
 // GetSessionAnalyticsRequest is empty.
 type GetSessionAnalyticsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -32,7 +378,7 @@ type GetSessionAnalyticsRequest struct {
 
 func (x *GetSessionAnalyticsRequest) Reset() {
 	*x = GetSessionAnalyticsRequest{}
-	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[0]
+	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -44,7 +390,7 @@ func (x *GetSessionAnalyticsRequest) String() string {
 func (*GetSessionAnalyticsRequest) ProtoMessage() {}
 
 func (x *GetSessionAnalyticsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[0]
+	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -57,7 +403,7 @@ func (x *GetSessionAnalyticsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionAnalyticsRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionAnalyticsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_analytics_proto_rawDescGZIP(), []int{0}
+	return file_windlass_sessions_v1_analytics_proto_rawDescGZIP(), []int{3}
 }
 
 // SessionAnalytics describes the sessions of the tenant, those of all its users.
@@ -77,7 +423,7 @@ type SessionAnalytics struct {
 
 func (x *SessionAnalytics) Reset() {
 	*x = SessionAnalytics{}
-	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[1]
+	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -89,7 +435,7 @@ func (x *SessionAnalytics) String() string {
 func (*SessionAnalytics) ProtoMessage() {}
 
 func (x *SessionAnalytics) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[1]
+	mi := &file_windlass_sessions_v1_analytics_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -102,7 +448,7 @@ func (x *SessionAnalytics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionAnalytics.ProtoReflect.Descriptor instead.
 func (*SessionAnalytics) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_analytics_proto_rawDescGZIP(), []int{1}
+	return file_windlass_sessions_v1_analytics_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SessionAnalytics) GetTotal() int64 {
@@ -137,15 +483,49 @@ var File_windlass_sessions_v1_analytics_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_analytics_proto_rawDesc = "" +
 	"\n" +
-	"$windlass/sessions/v1/analytics.proto\x12\x14windlass.sessions.v1\x1a\x1cgoogle/api/annotations.proto\x1a!windlass/options/v1/options.proto\"\x1c\n" +
+	"$windlass/sessions/v1/analytics.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\xe0\x01\n" +
+	"\x0fGetUsageRequest\x12E\n" +
+	"\bgroup_by\x18\x01 \x01(\x0e2 .windlass.sessions.v1.UsageGroupB\b\xbaH\x05\x82\x01\x02\x10\x01R\agroupBy\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\"\n" +
+	"\bagent_id\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\"\xe3\x01\n" +
+	"\x10GetUsageResponse\x122\n" +
+	"\x04rows\x18\x01 \x03(\v2\x1e.windlass.sessions.v1.UsageRowR\x04rows\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1c\n" +
+	"\ttruncated\x18\x04 \x01(\bR\ttruncated\x12\x19\n" +
+	"\bown_only\x18\x05 \x01(\bR\aownOnly\"\xa3\x02\n" +
+	"\bUsageRow\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
+	"\x05turns\x18\x03 \x01(\x03R\x05turns\x12!\n" +
+	"\finput_tokens\x18\x04 \x01(\x03R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x05 \x01(\x03R\foutputTokens\x12\x1f\n" +
+	"\vcost_micros\x18\x06 \x01(\x03R\n" +
+	"costMicros\x12\x1d\n" +
+	"\n" +
+	"tool_calls\x18\a \x01(\x03R\ttoolCalls\x12\x16\n" +
+	"\x06failed\x18\b \x01(\x03R\x06failed\x12\x1f\n" +
+	"\vmodel_calls\x18\t \x01(\x03R\n" +
+	"modelCalls\"\x1c\n" +
 	"\x1aGetSessionAnalyticsRequest\"\xa0\x01\n" +
 	"\x10SessionAnalytics\x12\x14\n" +
 	"\x05total\x18\x01 \x01(\x03R\x05total\x12\x1a\n" +
 	"\bmessages\x18\x02 \x01(\x03R\bmessages\x120\n" +
 	"\x14messages_per_session\x18\x03 \x01(\x01R\x12messagesPerSession\x12(\n" +
-	"\x10active_last_hour\x18\x04 \x01(\x03R\x0eactiveLastHour2\xc5\x01\n" +
+	"\x10active_last_hour\x18\x04 \x01(\x03R\x0eactiveLastHour*\xae\x01\n" +
+	"\n" +
+	"UsageGroup\x12\x1b\n" +
+	"\x17USAGE_GROUP_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11USAGE_GROUP_AGENT\x10\x01\x12\x15\n" +
+	"\x11USAGE_GROUP_MODEL\x10\x02\x12\x14\n" +
+	"\x10USAGE_GROUP_USER\x10\x03\x12\x14\n" +
+	"\x10USAGE_GROUP_TOOL\x10\x04\x12\x13\n" +
+	"\x0fUSAGE_GROUP_DAY\x10\x05\x12\x14\n" +
+	"\x10USAGE_GROUP_HOUR\x10\x062\xca\x02\n" +
 	"\x17SessionAnalyticsService\x12\xa9\x01\n" +
-	"\x13GetSessionAnalytics\x120.windlass.sessions.v1.GetSessionAnalyticsRequest\x1a&.windlass.sessions.v1.SessionAnalytics\"8\xaa\xfd\x1b\x16sessions.analytics.get\x82\xd3\xe4\x93\x02\x18\x12\x16/v1/analytics/sessionsB\xe8\x01\n" +
+	"\x13GetSessionAnalytics\x120.windlass.sessions.v1.GetSessionAnalyticsRequest\x1a&.windlass.sessions.v1.SessionAnalytics\"8\xaa\xfd\x1b\x16sessions.analytics.get\x82\xd3\xe4\x93\x02\x18\x12\x16/v1/analytics/sessions\x12\x82\x01\n" +
+	"\bGetUsage\x12%.windlass.sessions.v1.GetUsageRequest\x1a&.windlass.sessions.v1.GetUsageResponse\"'\xaa\xfd\x1b\x12sessions.usage.get\x82\xd3\xe4\x93\x02\v\x12\t/v1/usageB\xe8\x01\n" +
 	"\x18com.windlass.sessions.v1B\x0eAnalyticsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (
@@ -160,19 +540,34 @@ func file_windlass_sessions_v1_analytics_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_analytics_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_analytics_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_windlass_sessions_v1_analytics_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_windlass_sessions_v1_analytics_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_windlass_sessions_v1_analytics_proto_goTypes = []any{
-	(*GetSessionAnalyticsRequest)(nil), // 0: windlass.sessions.v1.GetSessionAnalyticsRequest
-	(*SessionAnalytics)(nil),           // 1: windlass.sessions.v1.SessionAnalytics
+	(UsageGroup)(0),                    // 0: windlass.sessions.v1.UsageGroup
+	(*GetUsageRequest)(nil),            // 1: windlass.sessions.v1.GetUsageRequest
+	(*GetUsageResponse)(nil),           // 2: windlass.sessions.v1.GetUsageResponse
+	(*UsageRow)(nil),                   // 3: windlass.sessions.v1.UsageRow
+	(*GetSessionAnalyticsRequest)(nil), // 4: windlass.sessions.v1.GetSessionAnalyticsRequest
+	(*SessionAnalytics)(nil),           // 5: windlass.sessions.v1.SessionAnalytics
+	(*timestamppb.Timestamp)(nil),      // 6: google.protobuf.Timestamp
 }
 var file_windlass_sessions_v1_analytics_proto_depIdxs = []int32{
-	0, // 0: windlass.sessions.v1.SessionAnalyticsService.GetSessionAnalytics:input_type -> windlass.sessions.v1.GetSessionAnalyticsRequest
-	1, // 1: windlass.sessions.v1.SessionAnalyticsService.GetSessionAnalytics:output_type -> windlass.sessions.v1.SessionAnalytics
-	1, // [1:2] is the sub-list for method output_type
-	0, // [0:1] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	0, // 0: windlass.sessions.v1.GetUsageRequest.group_by:type_name -> windlass.sessions.v1.UsageGroup
+	6, // 1: windlass.sessions.v1.GetUsageRequest.since:type_name -> google.protobuf.Timestamp
+	6, // 2: windlass.sessions.v1.GetUsageRequest.until:type_name -> google.protobuf.Timestamp
+	3, // 3: windlass.sessions.v1.GetUsageResponse.rows:type_name -> windlass.sessions.v1.UsageRow
+	6, // 4: windlass.sessions.v1.GetUsageResponse.since:type_name -> google.protobuf.Timestamp
+	6, // 5: windlass.sessions.v1.GetUsageResponse.until:type_name -> google.protobuf.Timestamp
+	6, // 6: windlass.sessions.v1.UsageRow.time:type_name -> google.protobuf.Timestamp
+	4, // 7: windlass.sessions.v1.SessionAnalyticsService.GetSessionAnalytics:input_type -> windlass.sessions.v1.GetSessionAnalyticsRequest
+	1, // 8: windlass.sessions.v1.SessionAnalyticsService.GetUsage:input_type -> windlass.sessions.v1.GetUsageRequest
+	5, // 9: windlass.sessions.v1.SessionAnalyticsService.GetSessionAnalytics:output_type -> windlass.sessions.v1.SessionAnalytics
+	2, // 10: windlass.sessions.v1.SessionAnalyticsService.GetUsage:output_type -> windlass.sessions.v1.GetUsageResponse
+	9, // [9:11] is the sub-list for method output_type
+	7, // [7:9] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_analytics_proto_init() }
@@ -185,13 +580,14 @@ func file_windlass_sessions_v1_analytics_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_analytics_proto_rawDesc), len(file_windlass_sessions_v1_analytics_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   2,
+			NumEnums:      1,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_windlass_sessions_v1_analytics_proto_goTypes,
 		DependencyIndexes: file_windlass_sessions_v1_analytics_proto_depIdxs,
+		EnumInfos:         file_windlass_sessions_v1_analytics_proto_enumTypes,
 		MessageInfos:      file_windlass_sessions_v1_analytics_proto_msgTypes,
 	}.Build()
 	File_windlass_sessions_v1_analytics_proto = out.File

@@ -20,16 +20,21 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	SessionAnalyticsService_GetSessionAnalytics_FullMethodName = "/windlass.sessions.v1.SessionAnalyticsService/GetSessionAnalytics"
+	SessionAnalyticsService_GetUsage_FullMethodName            = "/windlass.sessions.v1.SessionAnalyticsService/GetUsage"
 )
 
 // SessionAnalyticsServiceClient is the client API for SessionAnalyticsService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SessionAnalyticsService counts sessions.
+// SessionAnalyticsService counts sessions and what they use.
 type SessionAnalyticsServiceClient interface {
 	// GetSessionAnalytics returns how many sessions the tenant has and how much they are used.
 	GetSessionAnalytics(ctx context.Context, in *GetSessionAnalyticsRequest, opts ...grpc.CallOption) (*SessionAnalytics, error)
+	// GetUsage returns what the steps of turns have used in a period, grouped. A caller sees what its own turns used; one that also has the
+	// permission "sessions.analytics.get" sees all of the tenant. A step counts when it ends, also in a turn that has not ended. What deleted
+	// sessions used is not counted.
+	GetUsage(ctx context.Context, in *GetUsageRequest, opts ...grpc.CallOption) (*GetUsageResponse, error)
 }
 
 type sessionAnalyticsServiceClient struct {
@@ -50,14 +55,28 @@ func (c *sessionAnalyticsServiceClient) GetSessionAnalytics(ctx context.Context,
 	return out, nil
 }
 
+func (c *sessionAnalyticsServiceClient) GetUsage(ctx context.Context, in *GetUsageRequest, opts ...grpc.CallOption) (*GetUsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetUsageResponse)
+	err := c.cc.Invoke(ctx, SessionAnalyticsService_GetUsage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SessionAnalyticsServiceServer is the server API for SessionAnalyticsService service.
 // All implementations must embed UnimplementedSessionAnalyticsServiceServer
 // for forward compatibility.
 //
-// SessionAnalyticsService counts sessions.
+// SessionAnalyticsService counts sessions and what they use.
 type SessionAnalyticsServiceServer interface {
 	// GetSessionAnalytics returns how many sessions the tenant has and how much they are used.
 	GetSessionAnalytics(context.Context, *GetSessionAnalyticsRequest) (*SessionAnalytics, error)
+	// GetUsage returns what the steps of turns have used in a period, grouped. A caller sees what its own turns used; one that also has the
+	// permission "sessions.analytics.get" sees all of the tenant. A step counts when it ends, also in a turn that has not ended. What deleted
+	// sessions used is not counted.
+	GetUsage(context.Context, *GetUsageRequest) (*GetUsageResponse, error)
 	mustEmbedUnimplementedSessionAnalyticsServiceServer()
 }
 
@@ -70,6 +89,9 @@ type UnimplementedSessionAnalyticsServiceServer struct{}
 
 func (UnimplementedSessionAnalyticsServiceServer) GetSessionAnalytics(context.Context, *GetSessionAnalyticsRequest) (*SessionAnalytics, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetSessionAnalytics not implemented")
+}
+func (UnimplementedSessionAnalyticsServiceServer) GetUsage(context.Context, *GetUsageRequest) (*GetUsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetUsage not implemented")
 }
 func (UnimplementedSessionAnalyticsServiceServer) mustEmbedUnimplementedSessionAnalyticsServiceServer() {
 }
@@ -111,6 +133,24 @@ func _SessionAnalyticsService_GetSessionAnalytics_Handler(srv interface{}, ctx c
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionAnalyticsService_GetUsage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetUsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionAnalyticsServiceServer).GetUsage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionAnalyticsService_GetUsage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionAnalyticsServiceServer).GetUsage(ctx, req.(*GetUsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SessionAnalyticsService_ServiceDesc is the grpc.ServiceDesc for SessionAnalyticsService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -121,6 +161,10 @@ var SessionAnalyticsService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetSessionAnalytics",
 			Handler:    _SessionAnalyticsService_GetSessionAnalytics_Handler,
+		},
+		{
+			MethodName: "GetUsage",
+			Handler:    _SessionAnalyticsService_GetUsage_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

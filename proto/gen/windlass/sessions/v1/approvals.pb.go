@@ -926,6 +926,117 @@ func (x *AnswerApprovalRequest) GetIsError() bool {
 	return false
 }
 
+// WatchApprovalsRequest says where to start.
+type WatchApprovalsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Cursor to start after; empty = now.
+	After         string `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchApprovalsRequest) Reset() {
+	*x = WatchApprovalsRequest{}
+	mi := &file_windlass_sessions_v1_approvals_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchApprovalsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchApprovalsRequest) ProtoMessage() {}
+
+func (x *WatchApprovalsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_approvals_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchApprovalsRequest.ProtoReflect.Descriptor instead.
+func (*WatchApprovalsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_approvals_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *WatchApprovalsRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+// WatchApprovalsResponse is one change, or a position.
+type WatchApprovalsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What happened: "approval.opened", "approval.changed" (a decision was added) or "approval.closed" (decided, answered, expired, void or
+	// cancelled). Empty in a message that only moves the cursor.
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// The approval as it is now. A later change may be part of it already.
+	Approval *Approval `protobuf:"bytes,2,opt,name=approval,proto3" json:"approval,omitempty"`
+	// Position after this message.
+	Cursor        string `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchApprovalsResponse) Reset() {
+	*x = WatchApprovalsResponse{}
+	mi := &file_windlass_sessions_v1_approvals_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchApprovalsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchApprovalsResponse) ProtoMessage() {}
+
+func (x *WatchApprovalsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_approvals_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchApprovalsResponse.ProtoReflect.Descriptor instead.
+func (*WatchApprovalsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_approvals_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WatchApprovalsResponse) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *WatchApprovalsResponse) GetApproval() *Approval {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
+func (x *WatchApprovalsResponse) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
 var File_windlass_sessions_v1_approvals_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
@@ -1006,7 +1117,13 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\acontent\x18\x03 \x01(\v2\x17.google.protobuf.StructR\acontent\x12!\n" +
 	"\x06result\x18\x04 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80@R\x06result\x12E\n" +
 	"\x12structured_content\x18\x05 \x01(\v2\x16.google.protobuf.ValueR\x11structuredContent\x12\x19\n" +
-	"\bis_error\x18\x06 \x01(\bR\aisError*\xd6\x02\n" +
+	"\bis_error\x18\x06 \x01(\bR\aisError\"7\n" +
+	"\x15WatchApprovalsRequest\x12\x1e\n" +
+	"\x05after\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x05after\"\x80\x01\n" +
+	"\x16WatchApprovalsResponse\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12:\n" +
+	"\bapproval\x18\x02 \x01(\v2\x1e.windlass.sessions.v1.ApprovalR\bapproval\x12\x16\n" +
+	"\x06cursor\x18\x03 \x01(\tR\x06cursor*\xd6\x02\n" +
 	"\x0eApprovalStatus\x12\x1f\n" +
 	"\x1bAPPROVAL_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17APPROVAL_STATUS_PENDING\x10\x01\x12\x1c\n" +
@@ -1019,13 +1136,14 @@ const file_windlass_sessions_v1_approvals_proto_rawDesc = "" +
 	"\x18APPROVAL_STATUS_NOT_DONE\x10\b\x12\x1c\n" +
 	"\x18APPROVAL_STATUS_GIVEN_UP\x10\t\x12\x1d\n" +
 	"\x19APPROVAL_STATUS_CANCELLED\x10\n" +
-	"2\xe9\x06\n" +
+	"2\xf6\a\n" +
 	"\x0fApprovalService\x12\x9a\x01\n" +
 	"\rListApprovals\x12*.windlass.sessions.v1.ListApprovalsRequest\x1a+.windlass.sessions.v1.ListApprovalsResponse\"0\xaa\xfd\x1b\x17sessions.approvals.list\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/approvals\x12\x96\x01\n" +
 	"\vGetApproval\x12(.windlass.sessions.v1.GetApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"=\xaa\xfd\x1b\x16sessions.approvals.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/approvals/{approval_id}\x12\xad\x01\n" +
 	"\x0eDecideApproval\x12+.windlass.sessions.v1.DecideApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"N\xaa\xfd\x1b\x19sessions.approvals.decide\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:decide\x12\xbf\x01\n" +
 	"\x14BatchDecideApprovals\x121.windlass.sessions.v1.BatchDecideApprovalsRequest\x1a2.windlass.sessions.v1.BatchDecideApprovalsResponse\"@\xaa\xfd\x1b\x19sessions.approvals.decide\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/approvals:decide\x12\xad\x01\n" +
-	"\x0eAnswerApproval\x12+.windlass.sessions.v1.AnswerApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"N\xaa\xfd\x1b\x19sessions.approvals.answer\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:answerB\xe8\x01\n" +
+	"\x0eAnswerApproval\x12+.windlass.sessions.v1.AnswerApprovalRequest\x1a\x1e.windlass.sessions.v1.Approval\"N\xaa\xfd\x1b\x19sessions.approvals.answer\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02':\x01*\"\"/v1/approvals/{approval_id}:answer\x12\x8a\x01\n" +
+	"\x0eWatchApprovals\x12+.windlass.sessions.v1.WatchApprovalsRequest\x1a,.windlass.sessions.v1.WatchApprovalsResponse\"\x1b\xaa\xfd\x1b\x17sessions.approvals.list0\x01B\xe8\x01\n" +
 	"\x18com.windlass.sessions.v1B\x0eApprovalsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (
@@ -1041,7 +1159,7 @@ func file_windlass_sessions_v1_approvals_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_sessions_v1_approvals_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_sessions_v1_approvals_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_windlass_sessions_v1_approvals_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_windlass_sessions_v1_approvals_proto_goTypes = []any{
 	(ApprovalStatus)(0),                  // 0: windlass.sessions.v1.ApprovalStatus
 	(*Approval)(nil),                     // 1: windlass.sessions.v1.Approval
@@ -1053,52 +1171,57 @@ var file_windlass_sessions_v1_approvals_proto_goTypes = []any{
 	(*BatchDecideApprovalsResponse)(nil), // 7: windlass.sessions.v1.BatchDecideApprovalsResponse
 	(*DecidedApproval)(nil),              // 8: windlass.sessions.v1.DecidedApproval
 	(*AnswerApprovalRequest)(nil),        // 9: windlass.sessions.v1.AnswerApprovalRequest
-	(v1.WaitKind)(0),                     // 10: windlass.turn.v1.WaitKind
-	(*structpb.Struct)(nil),              // 11: google.protobuf.Struct
-	(v1.EffectClass)(0),                  // 12: windlass.turn.v1.EffectClass
-	(*v1.ApprovalDecision)(nil),          // 13: windlass.turn.v1.ApprovalDecision
-	(*timestamppb.Timestamp)(nil),        // 14: google.protobuf.Timestamp
-	(*v1.Authorization)(nil),             // 15: windlass.turn.v1.Authorization
-	(*v1.TurnError)(nil),                 // 16: windlass.turn.v1.TurnError
-	(*structpb.Value)(nil),               // 17: google.protobuf.Value
+	(*WatchApprovalsRequest)(nil),        // 10: windlass.sessions.v1.WatchApprovalsRequest
+	(*WatchApprovalsResponse)(nil),       // 11: windlass.sessions.v1.WatchApprovalsResponse
+	(v1.WaitKind)(0),                     // 12: windlass.turn.v1.WaitKind
+	(*structpb.Struct)(nil),              // 13: google.protobuf.Struct
+	(v1.EffectClass)(0),                  // 14: windlass.turn.v1.EffectClass
+	(*v1.ApprovalDecision)(nil),          // 15: windlass.turn.v1.ApprovalDecision
+	(*timestamppb.Timestamp)(nil),        // 16: google.protobuf.Timestamp
+	(*v1.Authorization)(nil),             // 17: windlass.turn.v1.Authorization
+	(*v1.TurnError)(nil),                 // 18: windlass.turn.v1.TurnError
+	(*structpb.Value)(nil),               // 19: google.protobuf.Value
 }
 var file_windlass_sessions_v1_approvals_proto_depIdxs = []int32{
-	10, // 0: windlass.sessions.v1.Approval.kind:type_name -> windlass.turn.v1.WaitKind
+	12, // 0: windlass.sessions.v1.Approval.kind:type_name -> windlass.turn.v1.WaitKind
 	0,  // 1: windlass.sessions.v1.Approval.status:type_name -> windlass.sessions.v1.ApprovalStatus
-	11, // 2: windlass.sessions.v1.Approval.arguments:type_name -> google.protobuf.Struct
-	12, // 3: windlass.sessions.v1.Approval.effect:type_name -> windlass.turn.v1.EffectClass
-	11, // 4: windlass.sessions.v1.Approval.schema:type_name -> google.protobuf.Struct
-	13, // 5: windlass.sessions.v1.Approval.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	14, // 6: windlass.sessions.v1.Approval.create_time:type_name -> google.protobuf.Timestamp
-	14, // 7: windlass.sessions.v1.Approval.expire_time:type_name -> google.protobuf.Timestamp
-	14, // 8: windlass.sessions.v1.Approval.end_time:type_name -> google.protobuf.Timestamp
-	15, // 9: windlass.sessions.v1.Approval.authorization:type_name -> windlass.turn.v1.Authorization
+	13, // 2: windlass.sessions.v1.Approval.arguments:type_name -> google.protobuf.Struct
+	14, // 3: windlass.sessions.v1.Approval.effect:type_name -> windlass.turn.v1.EffectClass
+	13, // 4: windlass.sessions.v1.Approval.schema:type_name -> google.protobuf.Struct
+	15, // 5: windlass.sessions.v1.Approval.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	16, // 6: windlass.sessions.v1.Approval.create_time:type_name -> google.protobuf.Timestamp
+	16, // 7: windlass.sessions.v1.Approval.expire_time:type_name -> google.protobuf.Timestamp
+	16, // 8: windlass.sessions.v1.Approval.end_time:type_name -> google.protobuf.Timestamp
+	17, // 9: windlass.sessions.v1.Approval.authorization:type_name -> windlass.turn.v1.Authorization
 	0,  // 10: windlass.sessions.v1.ListApprovalsRequest.status:type_name -> windlass.sessions.v1.ApprovalStatus
-	10, // 11: windlass.sessions.v1.ListApprovalsRequest.kind:type_name -> windlass.turn.v1.WaitKind
-	14, // 12: windlass.sessions.v1.ListApprovalsRequest.start_time:type_name -> google.protobuf.Timestamp
-	14, // 13: windlass.sessions.v1.ListApprovalsRequest.end_time:type_name -> google.protobuf.Timestamp
+	12, // 11: windlass.sessions.v1.ListApprovalsRequest.kind:type_name -> windlass.turn.v1.WaitKind
+	16, // 12: windlass.sessions.v1.ListApprovalsRequest.start_time:type_name -> google.protobuf.Timestamp
+	16, // 13: windlass.sessions.v1.ListApprovalsRequest.end_time:type_name -> google.protobuf.Timestamp
 	1,  // 14: windlass.sessions.v1.ListApprovalsResponse.approvals:type_name -> windlass.sessions.v1.Approval
 	5,  // 15: windlass.sessions.v1.BatchDecideApprovalsRequest.decisions:type_name -> windlass.sessions.v1.DecideApprovalRequest
 	8,  // 16: windlass.sessions.v1.BatchDecideApprovalsResponse.results:type_name -> windlass.sessions.v1.DecidedApproval
 	1,  // 17: windlass.sessions.v1.DecidedApproval.approval:type_name -> windlass.sessions.v1.Approval
-	16, // 18: windlass.sessions.v1.DecidedApproval.error:type_name -> windlass.turn.v1.TurnError
-	11, // 19: windlass.sessions.v1.AnswerApprovalRequest.content:type_name -> google.protobuf.Struct
-	17, // 20: windlass.sessions.v1.AnswerApprovalRequest.structured_content:type_name -> google.protobuf.Value
-	2,  // 21: windlass.sessions.v1.ApprovalService.ListApprovals:input_type -> windlass.sessions.v1.ListApprovalsRequest
-	4,  // 22: windlass.sessions.v1.ApprovalService.GetApproval:input_type -> windlass.sessions.v1.GetApprovalRequest
-	5,  // 23: windlass.sessions.v1.ApprovalService.DecideApproval:input_type -> windlass.sessions.v1.DecideApprovalRequest
-	6,  // 24: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:input_type -> windlass.sessions.v1.BatchDecideApprovalsRequest
-	9,  // 25: windlass.sessions.v1.ApprovalService.AnswerApproval:input_type -> windlass.sessions.v1.AnswerApprovalRequest
-	3,  // 26: windlass.sessions.v1.ApprovalService.ListApprovals:output_type -> windlass.sessions.v1.ListApprovalsResponse
-	1,  // 27: windlass.sessions.v1.ApprovalService.GetApproval:output_type -> windlass.sessions.v1.Approval
-	1,  // 28: windlass.sessions.v1.ApprovalService.DecideApproval:output_type -> windlass.sessions.v1.Approval
-	7,  // 29: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:output_type -> windlass.sessions.v1.BatchDecideApprovalsResponse
-	1,  // 30: windlass.sessions.v1.ApprovalService.AnswerApproval:output_type -> windlass.sessions.v1.Approval
-	26, // [26:31] is the sub-list for method output_type
-	21, // [21:26] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	18, // 18: windlass.sessions.v1.DecidedApproval.error:type_name -> windlass.turn.v1.TurnError
+	13, // 19: windlass.sessions.v1.AnswerApprovalRequest.content:type_name -> google.protobuf.Struct
+	19, // 20: windlass.sessions.v1.AnswerApprovalRequest.structured_content:type_name -> google.protobuf.Value
+	1,  // 21: windlass.sessions.v1.WatchApprovalsResponse.approval:type_name -> windlass.sessions.v1.Approval
+	2,  // 22: windlass.sessions.v1.ApprovalService.ListApprovals:input_type -> windlass.sessions.v1.ListApprovalsRequest
+	4,  // 23: windlass.sessions.v1.ApprovalService.GetApproval:input_type -> windlass.sessions.v1.GetApprovalRequest
+	5,  // 24: windlass.sessions.v1.ApprovalService.DecideApproval:input_type -> windlass.sessions.v1.DecideApprovalRequest
+	6,  // 25: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:input_type -> windlass.sessions.v1.BatchDecideApprovalsRequest
+	9,  // 26: windlass.sessions.v1.ApprovalService.AnswerApproval:input_type -> windlass.sessions.v1.AnswerApprovalRequest
+	10, // 27: windlass.sessions.v1.ApprovalService.WatchApprovals:input_type -> windlass.sessions.v1.WatchApprovalsRequest
+	3,  // 28: windlass.sessions.v1.ApprovalService.ListApprovals:output_type -> windlass.sessions.v1.ListApprovalsResponse
+	1,  // 29: windlass.sessions.v1.ApprovalService.GetApproval:output_type -> windlass.sessions.v1.Approval
+	1,  // 30: windlass.sessions.v1.ApprovalService.DecideApproval:output_type -> windlass.sessions.v1.Approval
+	7,  // 31: windlass.sessions.v1.ApprovalService.BatchDecideApprovals:output_type -> windlass.sessions.v1.BatchDecideApprovalsResponse
+	1,  // 32: windlass.sessions.v1.ApprovalService.AnswerApproval:output_type -> windlass.sessions.v1.Approval
+	11, // 33: windlass.sessions.v1.ApprovalService.WatchApprovals:output_type -> windlass.sessions.v1.WatchApprovalsResponse
+	28, // [28:34] is the sub-list for method output_type
+	22, // [22:28] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_approvals_proto_init() }
@@ -1112,7 +1235,7 @@ func file_windlass_sessions_v1_approvals_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_approvals_proto_rawDesc), len(file_windlass_sessions_v1_approvals_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	ApprovalService_DecideApproval_FullMethodName       = "/windlass.sessions.v1.ApprovalService/DecideApproval"
 	ApprovalService_BatchDecideApprovals_FullMethodName = "/windlass.sessions.v1.ApprovalService/BatchDecideApprovals"
 	ApprovalService_AnswerApproval_FullMethodName       = "/windlass.sessions.v1.ApprovalService/AnswerApproval"
+	ApprovalService_WatchApprovals_FullMethodName       = "/windlass.sessions.v1.ApprovalService/WatchApprovals"
 )
 
 // ApprovalServiceClient is the client API for ApprovalService service.
@@ -51,6 +52,12 @@ type ApprovalServiceClient interface {
 	// answer.
 	// Errors: INVALID_ARGUMENT when the answer does not match the schema; the question stays open.
 	AnswerApproval(ctx context.Context, in *AnswerApprovalRequest, opts ...grpc.CallOption) (*Approval, error)
+	// WatchApprovals streams changes of the approvals that the caller may see, as they happen: that one is opened, that a decision is added,
+	// that it is closed. Changes of one approval come in order. A caller that resumes with the last cursor it received misses no change; a
+	// message has the approval as it is when the message is sent. Waits for sub-agents are left out. The first message has only a cursor:
+	// list the approvals after it to know all of them.
+	// Errors: INVALID_ARGUMENT/INVALID_CURSOR for a malformed cursor and one ahead of the changes; UNAVAILABLE when the service stops.
+	WatchApprovals(ctx context.Context, in *WatchApprovalsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchApprovalsResponse], error)
 }
 
 type approvalServiceClient struct {
@@ -111,6 +118,25 @@ func (c *approvalServiceClient) AnswerApproval(ctx context.Context, in *AnswerAp
 	return out, nil
 }
 
+func (c *approvalServiceClient) WatchApprovals(ctx context.Context, in *WatchApprovalsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchApprovalsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ApprovalService_ServiceDesc.Streams[0], ApprovalService_WatchApprovals_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchApprovalsRequest, WatchApprovalsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ApprovalService_WatchApprovalsClient = grpc.ServerStreamingClient[WatchApprovalsResponse]
+
 // ApprovalServiceServer is the server API for ApprovalService service.
 // All implementations must embed UnimplementedApprovalServiceServer
 // for forward compatibility.
@@ -136,6 +162,12 @@ type ApprovalServiceServer interface {
 	// answer.
 	// Errors: INVALID_ARGUMENT when the answer does not match the schema; the question stays open.
 	AnswerApproval(context.Context, *AnswerApprovalRequest) (*Approval, error)
+	// WatchApprovals streams changes of the approvals that the caller may see, as they happen: that one is opened, that a decision is added,
+	// that it is closed. Changes of one approval come in order. A caller that resumes with the last cursor it received misses no change; a
+	// message has the approval as it is when the message is sent. Waits for sub-agents are left out. The first message has only a cursor:
+	// list the approvals after it to know all of them.
+	// Errors: INVALID_ARGUMENT/INVALID_CURSOR for a malformed cursor and one ahead of the changes; UNAVAILABLE when the service stops.
+	WatchApprovals(*WatchApprovalsRequest, grpc.ServerStreamingServer[WatchApprovalsResponse]) error
 	mustEmbedUnimplementedApprovalServiceServer()
 }
 
@@ -160,6 +192,9 @@ func (UnimplementedApprovalServiceServer) BatchDecideApprovals(context.Context, 
 }
 func (UnimplementedApprovalServiceServer) AnswerApproval(context.Context, *AnswerApprovalRequest) (*Approval, error) {
 	return nil, status.Error(codes.Unimplemented, "method AnswerApproval not implemented")
+}
+func (UnimplementedApprovalServiceServer) WatchApprovals(*WatchApprovalsRequest, grpc.ServerStreamingServer[WatchApprovalsResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchApprovals not implemented")
 }
 func (UnimplementedApprovalServiceServer) mustEmbedUnimplementedApprovalServiceServer() {}
 func (UnimplementedApprovalServiceServer) testEmbeddedByValue()                         {}
@@ -272,6 +307,17 @@ func _ApprovalService_AnswerApproval_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ApprovalService_WatchApprovals_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchApprovalsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ApprovalServiceServer).WatchApprovals(m, &grpc.GenericServerStream[WatchApprovalsRequest, WatchApprovalsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ApprovalService_WatchApprovalsServer = grpc.ServerStreamingServer[WatchApprovalsResponse]
+
 // ApprovalService_ServiceDesc is the grpc.ServiceDesc for ApprovalService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -300,6 +346,12 @@ var ApprovalService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ApprovalService_AnswerApproval_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "WatchApprovals",
+			Handler:       _ApprovalService_WatchApprovals_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "windlass/sessions/v1/approvals.proto",
 }

@@ -558,6 +558,244 @@ func (*DeleteBudgetResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_budgets_proto_rawDescGZIP(), []int{7}
 }
 
+// GetBudgetTreeRequest is empty.
+type GetBudgetTreeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetBudgetTreeRequest) Reset() {
+	*x = GetBudgetTreeRequest{}
+	mi := &file_windlass_sessions_v1_budgets_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBudgetTreeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBudgetTreeRequest) ProtoMessage() {}
+
+func (x *GetBudgetTreeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_budgets_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBudgetTreeRequest.ProtoReflect.Descriptor instead.
+func (*GetBudgetTreeRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_budgets_proto_rawDescGZIP(), []int{8}
+}
+
+// BudgetTree has the budgets of a tenant.
+type BudgetTree struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Budgets that are below no other, oldest first.
+	Roots []*BudgetNode `protobuf:"bytes,1,rep,name=roots,proto3" json:"roots,omitempty"`
+	// True when the tenant has more than 1000 budgets: the newest are left out.
+	Truncated     bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetTree) Reset() {
+	*x = BudgetTree{}
+	mi := &file_windlass_sessions_v1_budgets_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetTree) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetTree) ProtoMessage() {}
+
+func (x *BudgetTree) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_budgets_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetTree.ProtoReflect.Descriptor instead.
+func (*BudgetTree) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_budgets_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *BudgetTree) GetRoots() []*BudgetNode {
+	if x != nil {
+		return x.Roots
+	}
+	return nil
+}
+
+func (x *BudgetTree) GetTruncated() bool {
+	if x != nil {
+		return x.Truncated
+	}
+	return false
+}
+
+// BudgetNode is a budget with those below it.
+type BudgetNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The budget.
+	Budget *Budget `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
+	// What was used in this period.
+	Used *BudgetAmount `protobuf:"bytes,2,opt,name=used,proto3" json:"used,omitempty"`
+	// What steps in progress may still use.
+	Reserved *BudgetAmount `protobuf:"bytes,3,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	// What is neither used nor reserved; a limit that is not set has 0 here.
+	Remaining *BudgetAmount `protobuf:"bytes,4,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	// Budgets that limit a part of its turns, oldest first.
+	Children      []*BudgetNode `protobuf:"bytes,5,rep,name=children,proto3" json:"children,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetNode) Reset() {
+	*x = BudgetNode{}
+	mi := &file_windlass_sessions_v1_budgets_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetNode) ProtoMessage() {}
+
+func (x *BudgetNode) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_budgets_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetNode.ProtoReflect.Descriptor instead.
+func (*BudgetNode) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_budgets_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *BudgetNode) GetBudget() *Budget {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+func (x *BudgetNode) GetUsed() *BudgetAmount {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
+func (x *BudgetNode) GetReserved() *BudgetAmount {
+	if x != nil {
+		return x.Reserved
+	}
+	return nil
+}
+
+func (x *BudgetNode) GetRemaining() *BudgetAmount {
+	if x != nil {
+		return x.Remaining
+	}
+	return nil
+}
+
+func (x *BudgetNode) GetChildren() []*BudgetNode {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+// BudgetAmount is an amount of what budgets limit.
+type BudgetAmount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Input and output tokens.
+	Tokens int64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Cost in millionths of the mesh's currency.
+	CostMicros int64 `protobuf:"varint,2,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
+	// Tool calls.
+	ToolCalls     int64 `protobuf:"varint,3,opt,name=tool_calls,json=toolCalls,proto3" json:"tool_calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetAmount) Reset() {
+	*x = BudgetAmount{}
+	mi := &file_windlass_sessions_v1_budgets_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetAmount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetAmount) ProtoMessage() {}
+
+func (x *BudgetAmount) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_budgets_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetAmount.ProtoReflect.Descriptor instead.
+func (*BudgetAmount) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_budgets_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *BudgetAmount) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *BudgetAmount) GetCostMicros() int64 {
+	if x != nil {
+		return x.CostMicros
+	}
+	return 0
+}
+
+func (x *BudgetAmount) GetToolCalls() int64 {
+	if x != nil {
+		return x.ToolCalls
+	}
+	return 0
+}
+
 var File_windlass_sessions_v1_budgets_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_budgets_proto_rawDesc = "" +
@@ -604,11 +842,30 @@ const file_windlass_sessions_v1_budgets_proto_rawDesc = "" +
 	"updateMask\"@\n" +
 	"\x13DeleteBudgetRequest\x12)\n" +
 	"\tbudget_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\bbudgetId\"\x16\n" +
-	"\x14DeleteBudgetResponse2\x8f\x06\n" +
+	"\x14DeleteBudgetResponse\"\x16\n" +
+	"\x14GetBudgetTreeRequest\"b\n" +
+	"\n" +
+	"BudgetTree\x126\n" +
+	"\x05roots\x18\x01 \x03(\v2 .windlass.sessions.v1.BudgetNodeR\x05roots\x12\x1c\n" +
+	"\ttruncated\x18\x02 \x01(\bR\ttruncated\"\xba\x02\n" +
+	"\n" +
+	"BudgetNode\x124\n" +
+	"\x06budget\x18\x01 \x01(\v2\x1c.windlass.sessions.v1.BudgetR\x06budget\x126\n" +
+	"\x04used\x18\x02 \x01(\v2\".windlass.sessions.v1.BudgetAmountR\x04used\x12>\n" +
+	"\breserved\x18\x03 \x01(\v2\".windlass.sessions.v1.BudgetAmountR\breserved\x12@\n" +
+	"\tremaining\x18\x04 \x01(\v2\".windlass.sessions.v1.BudgetAmountR\tremaining\x12<\n" +
+	"\bchildren\x18\x05 \x03(\v2 .windlass.sessions.v1.BudgetNodeR\bchildren\"f\n" +
+	"\fBudgetAmount\x12\x16\n" +
+	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1f\n" +
+	"\vcost_micros\x18\x02 \x01(\x03R\n" +
+	"costMicros\x12\x1d\n" +
+	"\n" +
+	"tool_calls\x18\x03 \x01(\x03R\ttoolCalls2\xa2\a\n" +
 	"\rBudgetService\x12\x93\x01\n" +
 	"\fCreateBudget\x12).windlass.sessions.v1.CreateBudgetRequest\x1a\x1c.windlass.sessions.v1.Budget\":\xaa\xfd\x1b\x17sessions.budgets.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x15:\x06budget\"\v/v1/budgets\x12\x8a\x01\n" +
 	"\tGetBudget\x12&.windlass.sessions.v1.GetBudgetRequest\x1a\x1c.windlass.sessions.v1.Budget\"7\xaa\xfd\x1b\x14sessions.budgets.get\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/budgets/{budget_id}\x12\x90\x01\n" +
-	"\vListBudgets\x12(.windlass.sessions.v1.ListBudgetsRequest\x1a).windlass.sessions.v1.ListBudgetsResponse\",\xaa\xfd\x1b\x15sessions.budgets.list\x82\xd3\xe4\x93\x02\r\x12\v/v1/budgets\x12\x9f\x01\n" +
+	"\vListBudgets\x12(.windlass.sessions.v1.ListBudgetsRequest\x1a).windlass.sessions.v1.ListBudgetsResponse\",\xaa\xfd\x1b\x15sessions.budgets.list\x82\xd3\xe4\x93\x02\r\x12\v/v1/budgets\x12\x90\x01\n" +
+	"\rGetBudgetTree\x12*.windlass.sessions.v1.GetBudgetTreeRequest\x1a .windlass.sessions.v1.BudgetTree\"1\xaa\xfd\x1b\x15sessions.budgets.list\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/budgets:tree\x12\x9f\x01\n" +
 	"\fUpdateBudget\x12).windlass.sessions.v1.UpdateBudgetRequest\x1a\x1c.windlass.sessions.v1.Budget\"F\xaa\xfd\x1b\x17sessions.budgets.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02!:\x06budget2\x17/v1/budgets/{budget.id}\x12\xa5\x01\n" +
 	"\fDeleteBudget\x12).windlass.sessions.v1.DeleteBudgetRequest\x1a*.windlass.sessions.v1.DeleteBudgetResponse\">\xaa\xfd\x1b\x17sessions.budgets.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x19*\x17/v1/budgets/{budget_id}B\xe6\x01\n" +
 	"\x18com.windlass.sessions.v1B\fBudgetsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
@@ -625,7 +882,7 @@ func file_windlass_sessions_v1_budgets_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_budgets_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_budgets_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_windlass_sessions_v1_budgets_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_windlass_sessions_v1_budgets_proto_goTypes = []any{
 	(*Budget)(nil),                // 0: windlass.sessions.v1.Budget
 	(*CreateBudgetRequest)(nil),   // 1: windlass.sessions.v1.CreateBudgetRequest
@@ -635,32 +892,44 @@ var file_windlass_sessions_v1_budgets_proto_goTypes = []any{
 	(*UpdateBudgetRequest)(nil),   // 5: windlass.sessions.v1.UpdateBudgetRequest
 	(*DeleteBudgetRequest)(nil),   // 6: windlass.sessions.v1.DeleteBudgetRequest
 	(*DeleteBudgetResponse)(nil),  // 7: windlass.sessions.v1.DeleteBudgetResponse
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil), // 9: google.protobuf.FieldMask
+	(*GetBudgetTreeRequest)(nil),  // 8: windlass.sessions.v1.GetBudgetTreeRequest
+	(*BudgetTree)(nil),            // 9: windlass.sessions.v1.BudgetTree
+	(*BudgetNode)(nil),            // 10: windlass.sessions.v1.BudgetNode
+	(*BudgetAmount)(nil),          // 11: windlass.sessions.v1.BudgetAmount
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil), // 13: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_budgets_proto_depIdxs = []int32{
-	8,  // 0: windlass.sessions.v1.Budget.period_start:type_name -> google.protobuf.Timestamp
-	8,  // 1: windlass.sessions.v1.Budget.create_time:type_name -> google.protobuf.Timestamp
-	8,  // 2: windlass.sessions.v1.Budget.update_time:type_name -> google.protobuf.Timestamp
+	12, // 0: windlass.sessions.v1.Budget.period_start:type_name -> google.protobuf.Timestamp
+	12, // 1: windlass.sessions.v1.Budget.create_time:type_name -> google.protobuf.Timestamp
+	12, // 2: windlass.sessions.v1.Budget.update_time:type_name -> google.protobuf.Timestamp
 	0,  // 3: windlass.sessions.v1.CreateBudgetRequest.budget:type_name -> windlass.sessions.v1.Budget
 	0,  // 4: windlass.sessions.v1.ListBudgetsResponse.budgets:type_name -> windlass.sessions.v1.Budget
 	0,  // 5: windlass.sessions.v1.UpdateBudgetRequest.budget:type_name -> windlass.sessions.v1.Budget
-	9,  // 6: windlass.sessions.v1.UpdateBudgetRequest.update_mask:type_name -> google.protobuf.FieldMask
-	1,  // 7: windlass.sessions.v1.BudgetService.CreateBudget:input_type -> windlass.sessions.v1.CreateBudgetRequest
-	2,  // 8: windlass.sessions.v1.BudgetService.GetBudget:input_type -> windlass.sessions.v1.GetBudgetRequest
-	3,  // 9: windlass.sessions.v1.BudgetService.ListBudgets:input_type -> windlass.sessions.v1.ListBudgetsRequest
-	5,  // 10: windlass.sessions.v1.BudgetService.UpdateBudget:input_type -> windlass.sessions.v1.UpdateBudgetRequest
-	6,  // 11: windlass.sessions.v1.BudgetService.DeleteBudget:input_type -> windlass.sessions.v1.DeleteBudgetRequest
-	0,  // 12: windlass.sessions.v1.BudgetService.CreateBudget:output_type -> windlass.sessions.v1.Budget
-	0,  // 13: windlass.sessions.v1.BudgetService.GetBudget:output_type -> windlass.sessions.v1.Budget
-	4,  // 14: windlass.sessions.v1.BudgetService.ListBudgets:output_type -> windlass.sessions.v1.ListBudgetsResponse
-	0,  // 15: windlass.sessions.v1.BudgetService.UpdateBudget:output_type -> windlass.sessions.v1.Budget
-	7,  // 16: windlass.sessions.v1.BudgetService.DeleteBudget:output_type -> windlass.sessions.v1.DeleteBudgetResponse
-	12, // [12:17] is the sub-list for method output_type
-	7,  // [7:12] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	13, // 6: windlass.sessions.v1.UpdateBudgetRequest.update_mask:type_name -> google.protobuf.FieldMask
+	10, // 7: windlass.sessions.v1.BudgetTree.roots:type_name -> windlass.sessions.v1.BudgetNode
+	0,  // 8: windlass.sessions.v1.BudgetNode.budget:type_name -> windlass.sessions.v1.Budget
+	11, // 9: windlass.sessions.v1.BudgetNode.used:type_name -> windlass.sessions.v1.BudgetAmount
+	11, // 10: windlass.sessions.v1.BudgetNode.reserved:type_name -> windlass.sessions.v1.BudgetAmount
+	11, // 11: windlass.sessions.v1.BudgetNode.remaining:type_name -> windlass.sessions.v1.BudgetAmount
+	10, // 12: windlass.sessions.v1.BudgetNode.children:type_name -> windlass.sessions.v1.BudgetNode
+	1,  // 13: windlass.sessions.v1.BudgetService.CreateBudget:input_type -> windlass.sessions.v1.CreateBudgetRequest
+	2,  // 14: windlass.sessions.v1.BudgetService.GetBudget:input_type -> windlass.sessions.v1.GetBudgetRequest
+	3,  // 15: windlass.sessions.v1.BudgetService.ListBudgets:input_type -> windlass.sessions.v1.ListBudgetsRequest
+	8,  // 16: windlass.sessions.v1.BudgetService.GetBudgetTree:input_type -> windlass.sessions.v1.GetBudgetTreeRequest
+	5,  // 17: windlass.sessions.v1.BudgetService.UpdateBudget:input_type -> windlass.sessions.v1.UpdateBudgetRequest
+	6,  // 18: windlass.sessions.v1.BudgetService.DeleteBudget:input_type -> windlass.sessions.v1.DeleteBudgetRequest
+	0,  // 19: windlass.sessions.v1.BudgetService.CreateBudget:output_type -> windlass.sessions.v1.Budget
+	0,  // 20: windlass.sessions.v1.BudgetService.GetBudget:output_type -> windlass.sessions.v1.Budget
+	4,  // 21: windlass.sessions.v1.BudgetService.ListBudgets:output_type -> windlass.sessions.v1.ListBudgetsResponse
+	9,  // 22: windlass.sessions.v1.BudgetService.GetBudgetTree:output_type -> windlass.sessions.v1.BudgetTree
+	0,  // 23: windlass.sessions.v1.BudgetService.UpdateBudget:output_type -> windlass.sessions.v1.Budget
+	7,  // 24: windlass.sessions.v1.BudgetService.DeleteBudget:output_type -> windlass.sessions.v1.DeleteBudgetResponse
+	19, // [19:25] is the sub-list for method output_type
+	13, // [13:19] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_budgets_proto_init() }
@@ -674,7 +943,7 @@ func file_windlass_sessions_v1_budgets_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_budgets_proto_rawDesc), len(file_windlass_sessions_v1_budgets_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

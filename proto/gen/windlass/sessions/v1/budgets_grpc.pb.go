@@ -19,11 +19,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	BudgetService_CreateBudget_FullMethodName = "/windlass.sessions.v1.BudgetService/CreateBudget"
-	BudgetService_GetBudget_FullMethodName    = "/windlass.sessions.v1.BudgetService/GetBudget"
-	BudgetService_ListBudgets_FullMethodName  = "/windlass.sessions.v1.BudgetService/ListBudgets"
-	BudgetService_UpdateBudget_FullMethodName = "/windlass.sessions.v1.BudgetService/UpdateBudget"
-	BudgetService_DeleteBudget_FullMethodName = "/windlass.sessions.v1.BudgetService/DeleteBudget"
+	BudgetService_CreateBudget_FullMethodName  = "/windlass.sessions.v1.BudgetService/CreateBudget"
+	BudgetService_GetBudget_FullMethodName     = "/windlass.sessions.v1.BudgetService/GetBudget"
+	BudgetService_ListBudgets_FullMethodName   = "/windlass.sessions.v1.BudgetService/ListBudgets"
+	BudgetService_GetBudgetTree_FullMethodName = "/windlass.sessions.v1.BudgetService/GetBudgetTree"
+	BudgetService_UpdateBudget_FullMethodName  = "/windlass.sessions.v1.BudgetService/UpdateBudget"
+	BudgetService_DeleteBudget_FullMethodName  = "/windlass.sessions.v1.BudgetService/DeleteBudget"
 )
 
 // BudgetServiceClient is the client API for BudgetService service.
@@ -41,6 +42,10 @@ type BudgetServiceClient interface {
 	GetBudget(ctx context.Context, in *GetBudgetRequest, opts ...grpc.CallOption) (*Budget, error)
 	// ListBudgets lists budgets, oldest first.
 	ListBudgets(ctx context.Context, in *ListBudgetsRequest, opts ...grpc.CallOption) (*ListBudgetsResponse, error)
+	// GetBudgetTree returns the budgets of the tenant as trees: a budget is below one that limits its turns too. Budgets of the tenant are
+	// roots. Below them are those of subjects and agents, and below the budget of a subject those of its sessions. Among several, the parent
+	// is the one with the same period, else the oldest. What is used and what steps in progress reserve are apart.
+	GetBudgetTree(ctx context.Context, in *GetBudgetTreeRequest, opts ...grpc.CallOption) (*BudgetTree, error)
 	// UpdateBudget changes the limits in the mask (without a mask, all limits that are set). Usage is kept. Scope, target and period cannot
 	// be changed.
 	UpdateBudget(ctx context.Context, in *UpdateBudgetRequest, opts ...grpc.CallOption) (*Budget, error)
@@ -86,6 +91,16 @@ func (c *budgetServiceClient) ListBudgets(ctx context.Context, in *ListBudgetsRe
 	return out, nil
 }
 
+func (c *budgetServiceClient) GetBudgetTree(ctx context.Context, in *GetBudgetTreeRequest, opts ...grpc.CallOption) (*BudgetTree, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BudgetTree)
+	err := c.cc.Invoke(ctx, BudgetService_GetBudgetTree_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *budgetServiceClient) UpdateBudget(ctx context.Context, in *UpdateBudgetRequest, opts ...grpc.CallOption) (*Budget, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Budget)
@@ -121,6 +136,10 @@ type BudgetServiceServer interface {
 	GetBudget(context.Context, *GetBudgetRequest) (*Budget, error)
 	// ListBudgets lists budgets, oldest first.
 	ListBudgets(context.Context, *ListBudgetsRequest) (*ListBudgetsResponse, error)
+	// GetBudgetTree returns the budgets of the tenant as trees: a budget is below one that limits its turns too. Budgets of the tenant are
+	// roots. Below them are those of subjects and agents, and below the budget of a subject those of its sessions. Among several, the parent
+	// is the one with the same period, else the oldest. What is used and what steps in progress reserve are apart.
+	GetBudgetTree(context.Context, *GetBudgetTreeRequest) (*BudgetTree, error)
 	// UpdateBudget changes the limits in the mask (without a mask, all limits that are set). Usage is kept. Scope, target and period cannot
 	// be changed.
 	UpdateBudget(context.Context, *UpdateBudgetRequest) (*Budget, error)
@@ -144,6 +163,9 @@ func (UnimplementedBudgetServiceServer) GetBudget(context.Context, *GetBudgetReq
 }
 func (UnimplementedBudgetServiceServer) ListBudgets(context.Context, *ListBudgetsRequest) (*ListBudgetsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListBudgets not implemented")
+}
+func (UnimplementedBudgetServiceServer) GetBudgetTree(context.Context, *GetBudgetTreeRequest) (*BudgetTree, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetBudgetTree not implemented")
 }
 func (UnimplementedBudgetServiceServer) UpdateBudget(context.Context, *UpdateBudgetRequest) (*Budget, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateBudget not implemented")
@@ -226,6 +248,24 @@ func _BudgetService_ListBudgets_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _BudgetService_GetBudgetTree_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetBudgetTreeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BudgetServiceServer).GetBudgetTree(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BudgetService_GetBudgetTree_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BudgetServiceServer).GetBudgetTree(ctx, req.(*GetBudgetTreeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _BudgetService_UpdateBudget_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(UpdateBudgetRequest)
 	if err := dec(in); err != nil {
@@ -280,6 +320,10 @@ var BudgetService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListBudgets",
 			Handler:    _BudgetService_ListBudgets_Handler,
+		},
+		{
+			MethodName: "GetBudgetTree",
+			Handler:    _BudgetService_GetBudgetTree_Handler,
 		},
 		{
 			MethodName: "UpdateBudget",

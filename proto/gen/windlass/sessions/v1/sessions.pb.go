@@ -59,7 +59,11 @@ type Session struct {
 	// For the session of a sub-agent: ID of the session whose turn started it. That session may have been deleted since.
 	ParentSessionId string `protobuf:"bytes,12,opt,name=parent_session_id,json=parentSessionId,proto3" json:"parent_session_id,omitempty"`
 	// For the session of a sub-agent: ID of the turn that started it.
-	ParentTurnId  string `protobuf:"bytes,13,opt,name=parent_turn_id,json=parentTurnId,proto3" json:"parent_turn_id,omitempty"`
+	ParentTurnId string `protobuf:"bytes,13,opt,name=parent_turn_id,json=parentTurnId,proto3" json:"parent_turn_id,omitempty"`
+	// The caller keeps it at hand. It has no other effect.
+	Pinned bool `protobuf:"varint,15,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	// The caller has put it away. It has no other effect: an archived session can be continued.
+	Archived      bool `protobuf:"varint,16,opt,name=archived,proto3" json:"archived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -190,6 +194,20 @@ func (x *Session) GetParentTurnId() string {
 		return x.ParentTurnId
 	}
 	return ""
+}
+
+func (x *Session) GetPinned() bool {
+	if x != nil {
+		return x.Pinned
+	}
+	return false
+}
+
+func (x *Session) GetArchived() bool {
+	if x != nil {
+		return x.Archived
+	}
+	return false
 }
 
 // CreateSessionRequest describes the new session.
@@ -339,7 +357,17 @@ type ListSessionsRequest struct {
 	// Only sessions that were created before this time.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// "create_time desc" (default): newest first; "create_time": oldest first.
-	OrderBy       string `protobuf:"bytes,8,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	OrderBy string `protobuf:"bytes,8,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// Only sessions that have all of these words in their title and their users' and assistants' texts; at most 200 characters, of which the
+	// first 8 words count. Each stands for all words that begin with it, in any case and without accents. Text is found once its turn has
+	// ended, usually within two seconds; tool calls and their results are not searched. Empty = all.
+	Q string `protobuf:"bytes,9,opt,name=q,proto3" json:"q,omitempty"`
+	// Only sessions whose newest turn has this status; unset = all.
+	Status v1.TurnStatus `protobuf:"varint,10,opt,name=status,proto3,enum=windlass.turn.v1.TurnStatus" json:"status,omitempty"`
+	// Only pinned sessions (true), or only others (false); unset = all.
+	Pinned *bool `protobuf:"varint,11,opt,name=pinned,proto3,oneof" json:"pinned,omitempty"`
+	// Only archived sessions (true), or only others (false); unset = all.
+	Archived      *bool `protobuf:"varint,12,opt,name=archived,proto3,oneof" json:"archived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -430,6 +458,34 @@ func (x *ListSessionsRequest) GetOrderBy() string {
 	return ""
 }
 
+func (x *ListSessionsRequest) GetQ() string {
+	if x != nil {
+		return x.Q
+	}
+	return ""
+}
+
+func (x *ListSessionsRequest) GetStatus() v1.TurnStatus {
+	if x != nil {
+		return x.Status
+	}
+	return v1.TurnStatus(0)
+}
+
+func (x *ListSessionsRequest) GetPinned() bool {
+	if x != nil && x.Pinned != nil {
+		return *x.Pinned
+	}
+	return false
+}
+
+func (x *ListSessionsRequest) GetArchived() bool {
+	if x != nil && x.Archived != nil {
+		return *x.Archived
+	}
+	return false
+}
+
 // ListSessionsResponse is one page.
 type ListSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -490,7 +546,7 @@ type UpdateSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session with its new values; its id is required. A title has at most 200 characters; there are at most 64 labels.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	// Fields to change, "title" and "labels"; empty = all fields that are present in the body.
+	// Fields to change, "title", "labels", "pinned" and "archived"; empty = all fields that are present in the body.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -544,7 +600,9 @@ func (x *UpdateSessionRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 type DeleteSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ses_…".
-	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Erase the session at once; it cannot be restored.
+	Permanent     bool `protobuf:"varint,2,opt,name=permanent,proto3" json:"permanent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -586,9 +644,20 @@ func (x *DeleteSessionRequest) GetSessionId() string {
 	return ""
 }
 
-// DeleteSessionResponse is empty.
+func (x *DeleteSessionRequest) GetPermanent() bool {
+	if x != nil {
+		return x.Permanent
+	}
+	return false
+}
+
+// DeleteSessionResponse says until when the session can be restored.
 type DeleteSessionResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Always true.
+	Deleted bool `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// RestoreSession brings the session back until then; unset when it was deleted for good.
+	RestoreUntil  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=restore_until,json=restoreUntil,proto3" json:"restore_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -623,6 +692,66 @@ func (*DeleteSessionResponse) Descriptor() ([]byte, []int) {
 	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{7}
 }
 
+func (x *DeleteSessionResponse) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
+func (x *DeleteSessionResponse) GetRestoreUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RestoreUntil
+	}
+	return nil
+}
+
+// RestoreSessionRequest names a deleted session.
+type RestoreSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "ses_…".
+	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreSessionRequest) Reset() {
+	*x = RestoreSessionRequest{}
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreSessionRequest) ProtoMessage() {}
+
+func (x *RestoreSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreSessionRequest.ProtoReflect.Descriptor instead.
+func (*RestoreSessionRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RestoreSessionRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
 // ListMessagesRequest pages through messages.
 type ListMessagesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -638,7 +767,7 @@ type ListMessagesRequest struct {
 
 func (x *ListMessagesRequest) Reset() {
 	*x = ListMessagesRequest{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +779,7 @@ func (x *ListMessagesRequest) String() string {
 func (*ListMessagesRequest) ProtoMessage() {}
 
 func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[8]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +792,7 @@ func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ListMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{8}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListMessagesRequest) GetSessionId() string {
@@ -700,7 +829,7 @@ type ListMessagesResponse struct {
 
 func (x *ListMessagesResponse) Reset() {
 	*x = ListMessagesResponse{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +841,7 @@ func (x *ListMessagesResponse) String() string {
 func (*ListMessagesResponse) ProtoMessage() {}
 
 func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[9]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +854,7 @@ func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ListMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{9}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListMessagesResponse) GetMessages() []*v1.Message {
@@ -765,7 +894,7 @@ type ForkSessionRequest struct {
 
 func (x *ForkSessionRequest) Reset() {
 	*x = ForkSessionRequest{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +906,7 @@ func (x *ForkSessionRequest) String() string {
 func (*ForkSessionRequest) ProtoMessage() {}
 
 func (x *ForkSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[10]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +919,7 @@ func (x *ForkSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkSessionRequest.ProtoReflect.Descriptor instead.
 func (*ForkSessionRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{10}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ForkSessionRequest) GetSessionId() string {
@@ -850,7 +979,7 @@ type ExportSessionRequest struct {
 
 func (x *ExportSessionRequest) Reset() {
 	*x = ExportSessionRequest{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +991,7 @@ func (x *ExportSessionRequest) String() string {
 func (*ExportSessionRequest) ProtoMessage() {}
 
 func (x *ExportSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[11]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +1004,7 @@ func (x *ExportSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSessionRequest.ProtoReflect.Descriptor instead.
 func (*ExportSessionRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{11}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExportSessionRequest) GetSessionId() string {
@@ -918,7 +1047,7 @@ type ExportSessionResponse struct {
 
 func (x *ExportSessionResponse) Reset() {
 	*x = ExportSessionResponse{}
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +1059,7 @@ func (x *ExportSessionResponse) String() string {
 func (*ExportSessionResponse) ProtoMessage() {}
 
 func (x *ExportSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[12]
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +1072,7 @@ func (x *ExportSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSessionResponse.ProtoReflect.Descriptor instead.
 func (*ExportSessionResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{12}
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ExportSessionResponse) GetSession() *Session {
@@ -985,7 +1114,7 @@ var File_windlass_sessions_v1_sessions_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x81\x05\n" +
+	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xb5\x05\n" +
 	"\aSession\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x14\n" +
@@ -1003,7 +1132,9 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x0fforked_from_seq\x18\v \x01(\rR\rforkedFromSeq\x12/\n" +
 	"\x06params\x18\x0e \x01(\v2\x17.google.protobuf.StructR\x06params\x12*\n" +
 	"\x11parent_session_id\x18\f \x01(\tR\x0fparentSessionId\x12$\n" +
-	"\x0eparent_turn_id\x18\r \x01(\tR\fparentTurnId\x1a9\n" +
+	"\x0eparent_turn_id\x18\r \x01(\tR\fparentTurnId\x12\x16\n" +
+	"\x06pinned\x18\x0f \x01(\bR\x06pinned\x12\x1a\n" +
+	"\barchived\x18\x10 \x01(\bR\barchived\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd3\x02\n" +
@@ -1018,7 +1149,7 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"@\n" +
 	"\x11GetSessionRequest\x12+\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\"\x8e\x03\n" +
+	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\"\xbc\x04\n" +
 	"\x13ListSessionsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -1029,19 +1160,32 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12A\n" +
-	"\border_by\x18\b \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderByB\t\n" +
-	"\a_active\"y\n" +
+	"\border_by\x18\b \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderBy\x12\x16\n" +
+	"\x01q\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x01q\x12>\n" +
+	"\x06status\x18\n" +
+	" \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06status\x12\x1b\n" +
+	"\x06pinned\x18\v \x01(\bH\x01R\x06pinned\x88\x01\x01\x12\x1f\n" +
+	"\barchived\x18\f \x01(\bH\x02R\barchived\x88\x01\x01B\t\n" +
+	"\a_activeB\t\n" +
+	"\a_pinnedB\v\n" +
+	"\t_archived\"y\n" +
 	"\x14ListSessionsResponse\x129\n" +
 	"\bsessions\x18\x01 \x03(\v2\x1d.windlass.sessions.v1.SessionR\bsessions\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x97\x01\n" +
 	"\x14UpdateSessionRequest\x12B\n" +
 	"\asession\x18\x01 \x01(\v2\x1d.windlass.sessions.v1.SessionB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\asession\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"C\n" +
+	"updateMask\"a\n" +
 	"\x14DeleteSessionRequest\x12+\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\"\x17\n" +
-	"\x15DeleteSessionResponse\"\x91\x01\n" +
+	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x1c\n" +
+	"\tpermanent\x18\x02 \x01(\bR\tpermanent\"r\n" +
+	"\x15DeleteSessionResponse\x12\x18\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\x12?\n" +
+	"\rrestore_until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\frestoreUntil\"D\n" +
+	"\x15RestoreSessionRequest\x12+\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\"\x91\x01\n" +
 	"\x13ListMessagesRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12$\n" +
@@ -1069,15 +1213,15 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x05turns\x18\x02 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x125\n" +
 	"\bmessages\x18\x03 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12/\n" +
 	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\x12\x1a\n" +
-	"\bmarkdown\x18\x05 \x01(\tR\bmarkdown2\xa1\n" +
-	"\n" +
+	"\bmarkdown\x18\x05 \x01(\tR\bmarkdown2\xce\v\n" +
 	"\x0eSessionService\x12\x8f\x01\n" +
 	"\rCreateSession\x12*.windlass.sessions.v1.CreateSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"3\xaa\xfd\x1b\x18sessions.sessions.create\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12\x90\x01\n" +
 	"\n" +
 	"GetSession\x12'.windlass.sessions.v1.GetSessionRequest\x1a\x1d.windlass.sessions.v1.Session\":\xaa\xfd\x1b\x15sessions.sessions.get\x82\xd3\xe4\x93\x02\x1b\x12\x19/v1/sessions/{session_id}\x12\x95\x01\n" +
 	"\fListSessions\x12).windlass.sessions.v1.ListSessionsRequest\x1a*.windlass.sessions.v1.ListSessionsResponse\".\xaa\xfd\x1b\x16sessions.sessions.list\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/sessions\x12\xa2\x01\n" +
 	"\rUpdateSession\x12*.windlass.sessions.v1.UpdateSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"F\xaa\xfd\x1b\x18sessions.sessions.update\x82\xd3\xe4\x93\x02$:\asession2\x19/v1/sessions/{session.id}\x12\xab\x01\n" +
-	"\rDeleteSession\x12*.windlass.sessions.v1.DeleteSessionRequest\x1a+.windlass.sessions.v1.DeleteSessionResponse\"A\xaa\xfd\x1b\x18sessions.sessions.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1b*\x19/v1/sessions/{session_id}\x12\xab\x01\n" +
+	"\rDeleteSession\x12*.windlass.sessions.v1.DeleteSessionRequest\x1a+.windlass.sessions.v1.DeleteSessionResponse\"A\xaa\xfd\x1b\x18sessions.sessions.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x1b*\x19/v1/sessions/{session_id}\x12\xaa\x01\n" +
+	"\x0eRestoreSession\x12+.windlass.sessions.v1.RestoreSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"L\xaa\xfd\x1b\x18sessions.sessions.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/sessions/{session_id}:restore\x12\xab\x01\n" +
 	"\fListMessages\x12).windlass.sessions.v1.ListMessagesRequest\x1a*.windlass.sessions.v1.ListMessagesResponse\"D\xaa\xfd\x1b\x16sessions.messages.list\x82\xd3\xe4\x93\x02$\x12\"/v1/sessions/{session_id}/messages\x12\x9b\x01\n" +
 	"\vForkSession\x12(.windlass.sessions.v1.ForkSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"C\xaa\xfd\x1b\x16sessions.sessions.fork\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sessions/{session_id}:fork\x12\xb2\x01\n" +
 	"\rExportSession\x12*.windlass.sessions.v1.ExportSessionRequest\x1a+.windlass.sessions.v1.ExportSessionResponse\"H\xaa\xfd\x1b\x18sessions.sessions.export\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\"\x12 /v1/sessions/{session_id}:exportB\xe7\x01\n" +
@@ -1095,7 +1239,7 @@ func file_windlass_sessions_v1_sessions_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_sessions_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_windlass_sessions_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_windlass_sessions_v1_sessions_proto_goTypes = []any{
 	(*Session)(nil),               // 0: windlass.sessions.v1.Session
 	(*CreateSessionRequest)(nil),  // 1: windlass.sessions.v1.CreateSessionRequest
@@ -1105,59 +1249,65 @@ var file_windlass_sessions_v1_sessions_proto_goTypes = []any{
 	(*UpdateSessionRequest)(nil),  // 5: windlass.sessions.v1.UpdateSessionRequest
 	(*DeleteSessionRequest)(nil),  // 6: windlass.sessions.v1.DeleteSessionRequest
 	(*DeleteSessionResponse)(nil), // 7: windlass.sessions.v1.DeleteSessionResponse
-	(*ListMessagesRequest)(nil),   // 8: windlass.sessions.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),  // 9: windlass.sessions.v1.ListMessagesResponse
-	(*ForkSessionRequest)(nil),    // 10: windlass.sessions.v1.ForkSessionRequest
-	(*ExportSessionRequest)(nil),  // 11: windlass.sessions.v1.ExportSessionRequest
-	(*ExportSessionResponse)(nil), // 12: windlass.sessions.v1.ExportSessionResponse
-	nil,                           // 13: windlass.sessions.v1.Session.LabelsEntry
-	nil,                           // 14: windlass.sessions.v1.CreateSessionRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 16: google.protobuf.Struct
-	(*fieldmaskpb.FieldMask)(nil), // 17: google.protobuf.FieldMask
-	(*v1.Message)(nil),            // 18: windlass.turn.v1.Message
-	(*Turn)(nil),                  // 19: windlass.sessions.v1.Turn
-	(*v1.Event)(nil),              // 20: windlass.turn.v1.Event
+	(*RestoreSessionRequest)(nil), // 8: windlass.sessions.v1.RestoreSessionRequest
+	(*ListMessagesRequest)(nil),   // 9: windlass.sessions.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),  // 10: windlass.sessions.v1.ListMessagesResponse
+	(*ForkSessionRequest)(nil),    // 11: windlass.sessions.v1.ForkSessionRequest
+	(*ExportSessionRequest)(nil),  // 12: windlass.sessions.v1.ExportSessionRequest
+	(*ExportSessionResponse)(nil), // 13: windlass.sessions.v1.ExportSessionResponse
+	nil,                           // 14: windlass.sessions.v1.Session.LabelsEntry
+	nil,                           // 15: windlass.sessions.v1.CreateSessionRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 17: google.protobuf.Struct
+	(v1.TurnStatus)(0),            // 18: windlass.turn.v1.TurnStatus
+	(*fieldmaskpb.FieldMask)(nil), // 19: google.protobuf.FieldMask
+	(*v1.Message)(nil),            // 20: windlass.turn.v1.Message
+	(*Turn)(nil),                  // 21: windlass.sessions.v1.Turn
+	(*v1.Event)(nil),              // 22: windlass.turn.v1.Event
 }
 var file_windlass_sessions_v1_sessions_proto_depIdxs = []int32{
-	13, // 0: windlass.sessions.v1.Session.labels:type_name -> windlass.sessions.v1.Session.LabelsEntry
-	15, // 1: windlass.sessions.v1.Session.create_time:type_name -> google.protobuf.Timestamp
-	15, // 2: windlass.sessions.v1.Session.update_time:type_name -> google.protobuf.Timestamp
-	16, // 3: windlass.sessions.v1.Session.params:type_name -> google.protobuf.Struct
-	14, // 4: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
-	16, // 5: windlass.sessions.v1.CreateSessionRequest.params:type_name -> google.protobuf.Struct
-	15, // 6: windlass.sessions.v1.ListSessionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	15, // 7: windlass.sessions.v1.ListSessionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	0,  // 8: windlass.sessions.v1.ListSessionsResponse.sessions:type_name -> windlass.sessions.v1.Session
-	0,  // 9: windlass.sessions.v1.UpdateSessionRequest.session:type_name -> windlass.sessions.v1.Session
-	17, // 10: windlass.sessions.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
-	18, // 11: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
-	16, // 12: windlass.sessions.v1.ForkSessionRequest.params:type_name -> google.protobuf.Struct
-	0,  // 13: windlass.sessions.v1.ExportSessionResponse.session:type_name -> windlass.sessions.v1.Session
-	19, // 14: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
-	18, // 15: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
-	20, // 16: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
-	1,  // 17: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
-	2,  // 18: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
-	3,  // 19: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
-	5,  // 20: windlass.sessions.v1.SessionService.UpdateSession:input_type -> windlass.sessions.v1.UpdateSessionRequest
-	6,  // 21: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
-	8,  // 22: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
-	10, // 23: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
-	11, // 24: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
-	0,  // 25: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
-	0,  // 26: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
-	4,  // 27: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
-	0,  // 28: windlass.sessions.v1.SessionService.UpdateSession:output_type -> windlass.sessions.v1.Session
-	7,  // 29: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
-	9,  // 30: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
-	0,  // 31: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
-	12, // 32: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
-	25, // [25:33] is the sub-list for method output_type
-	17, // [17:25] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	14, // 0: windlass.sessions.v1.Session.labels:type_name -> windlass.sessions.v1.Session.LabelsEntry
+	16, // 1: windlass.sessions.v1.Session.create_time:type_name -> google.protobuf.Timestamp
+	16, // 2: windlass.sessions.v1.Session.update_time:type_name -> google.protobuf.Timestamp
+	17, // 3: windlass.sessions.v1.Session.params:type_name -> google.protobuf.Struct
+	15, // 4: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
+	17, // 5: windlass.sessions.v1.CreateSessionRequest.params:type_name -> google.protobuf.Struct
+	16, // 6: windlass.sessions.v1.ListSessionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	16, // 7: windlass.sessions.v1.ListSessionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	18, // 8: windlass.sessions.v1.ListSessionsRequest.status:type_name -> windlass.turn.v1.TurnStatus
+	0,  // 9: windlass.sessions.v1.ListSessionsResponse.sessions:type_name -> windlass.sessions.v1.Session
+	0,  // 10: windlass.sessions.v1.UpdateSessionRequest.session:type_name -> windlass.sessions.v1.Session
+	19, // 11: windlass.sessions.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	16, // 12: windlass.sessions.v1.DeleteSessionResponse.restore_until:type_name -> google.protobuf.Timestamp
+	20, // 13: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
+	17, // 14: windlass.sessions.v1.ForkSessionRequest.params:type_name -> google.protobuf.Struct
+	0,  // 15: windlass.sessions.v1.ExportSessionResponse.session:type_name -> windlass.sessions.v1.Session
+	21, // 16: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
+	20, // 17: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
+	22, // 18: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
+	1,  // 19: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
+	2,  // 20: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
+	3,  // 21: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
+	5,  // 22: windlass.sessions.v1.SessionService.UpdateSession:input_type -> windlass.sessions.v1.UpdateSessionRequest
+	6,  // 23: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
+	8,  // 24: windlass.sessions.v1.SessionService.RestoreSession:input_type -> windlass.sessions.v1.RestoreSessionRequest
+	9,  // 25: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
+	11, // 26: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
+	12, // 27: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
+	0,  // 28: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
+	0,  // 29: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
+	4,  // 30: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
+	0,  // 31: windlass.sessions.v1.SessionService.UpdateSession:output_type -> windlass.sessions.v1.Session
+	7,  // 32: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
+	0,  // 33: windlass.sessions.v1.SessionService.RestoreSession:output_type -> windlass.sessions.v1.Session
+	10, // 34: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
+	0,  // 35: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
+	13, // 36: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
+	28, // [28:37] is the sub-list for method output_type
+	19, // [19:28] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_sessions_proto_init() }
@@ -1173,7 +1323,7 @@ func file_windlass_sessions_v1_sessions_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_sessions_proto_rawDesc), len(file_windlass_sessions_v1_sessions_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,14 +19,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	SessionService_CreateSession_FullMethodName = "/windlass.sessions.v1.SessionService/CreateSession"
-	SessionService_GetSession_FullMethodName    = "/windlass.sessions.v1.SessionService/GetSession"
-	SessionService_ListSessions_FullMethodName  = "/windlass.sessions.v1.SessionService/ListSessions"
-	SessionService_UpdateSession_FullMethodName = "/windlass.sessions.v1.SessionService/UpdateSession"
-	SessionService_DeleteSession_FullMethodName = "/windlass.sessions.v1.SessionService/DeleteSession"
-	SessionService_ListMessages_FullMethodName  = "/windlass.sessions.v1.SessionService/ListMessages"
-	SessionService_ForkSession_FullMethodName   = "/windlass.sessions.v1.SessionService/ForkSession"
-	SessionService_ExportSession_FullMethodName = "/windlass.sessions.v1.SessionService/ExportSession"
+	SessionService_CreateSession_FullMethodName  = "/windlass.sessions.v1.SessionService/CreateSession"
+	SessionService_GetSession_FullMethodName     = "/windlass.sessions.v1.SessionService/GetSession"
+	SessionService_ListSessions_FullMethodName   = "/windlass.sessions.v1.SessionService/ListSessions"
+	SessionService_UpdateSession_FullMethodName  = "/windlass.sessions.v1.SessionService/UpdateSession"
+	SessionService_DeleteSession_FullMethodName  = "/windlass.sessions.v1.SessionService/DeleteSession"
+	SessionService_RestoreSession_FullMethodName = "/windlass.sessions.v1.SessionService/RestoreSession"
+	SessionService_ListMessages_FullMethodName   = "/windlass.sessions.v1.SessionService/ListMessages"
+	SessionService_ForkSession_FullMethodName    = "/windlass.sessions.v1.SessionService/ForkSession"
+	SessionService_ExportSession_FullMethodName  = "/windlass.sessions.v1.SessionService/ExportSession"
 )
 
 // SessionServiceClient is the client API for SessionService service.
@@ -39,12 +40,18 @@ type SessionServiceClient interface {
 	CreateSession(ctx context.Context, in *CreateSessionRequest, opts ...grpc.CallOption) (*Session, error)
 	// GetSession returns a session.
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*Session, error)
-	// ListSessions lists the caller's sessions, newest first.
+	// ListSessions lists the caller's sessions, newest first, and finds them by the words of their titles and messages.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
-	// UpdateSession changes a session's title and labels: the fields in the mask (without a mask, all fields that are set).
+	// UpdateSession changes a session's title and labels, and pins and archives it: the fields in the mask (without a mask, all fields that
+	// are set).
 	UpdateSession(ctx context.Context, in *UpdateSessionRequest, opts ...grpc.CallOption) (*Session, error)
-	// DeleteSession deletes a session with its messages, turns and journal. It is rejected while a turn is active.
+	// DeleteSession deletes a session with its messages, turns and journal. It is rejected while a turn is active. The session does not exist
+	// for any caller from then on; until restore_until (sessions.restore_for, 30 s by default) RestoreSession brings it back, after that it is
+	// erased.
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
+	// RestoreSession brings back a deleted session with all that belongs to it, unless it was erased.
+	// Errors: NOT_FOUND when the session was not deleted, or its time to be restored is over.
+	RestoreSession(ctx context.Context, in *RestoreSessionRequest, opts ...grpc.CallOption) (*Session, error)
 	// ListMessages lists the messages of a session, oldest first.
 	ListMessages(ctx context.Context, in *ListMessagesRequest, opts ...grpc.CallOption) (*ListMessagesResponse, error)
 	// ForkSession opens a session for the caller that continues from a position in another session. The conversation up to that position is
@@ -117,6 +124,16 @@ func (c *sessionServiceClient) DeleteSession(ctx context.Context, in *DeleteSess
 	return out, nil
 }
 
+func (c *sessionServiceClient) RestoreSession(ctx context.Context, in *RestoreSessionRequest, opts ...grpc.CallOption) (*Session, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Session)
+	err := c.cc.Invoke(ctx, SessionService_RestoreSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *sessionServiceClient) ListMessages(ctx context.Context, in *ListMessagesRequest, opts ...grpc.CallOption) (*ListMessagesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListMessagesResponse)
@@ -157,12 +174,18 @@ type SessionServiceServer interface {
 	CreateSession(context.Context, *CreateSessionRequest) (*Session, error)
 	// GetSession returns a session.
 	GetSession(context.Context, *GetSessionRequest) (*Session, error)
-	// ListSessions lists the caller's sessions, newest first.
+	// ListSessions lists the caller's sessions, newest first, and finds them by the words of their titles and messages.
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
-	// UpdateSession changes a session's title and labels: the fields in the mask (without a mask, all fields that are set).
+	// UpdateSession changes a session's title and labels, and pins and archives it: the fields in the mask (without a mask, all fields that
+	// are set).
 	UpdateSession(context.Context, *UpdateSessionRequest) (*Session, error)
-	// DeleteSession deletes a session with its messages, turns and journal. It is rejected while a turn is active.
+	// DeleteSession deletes a session with its messages, turns and journal. It is rejected while a turn is active. The session does not exist
+	// for any caller from then on; until restore_until (sessions.restore_for, 30 s by default) RestoreSession brings it back, after that it is
+	// erased.
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
+	// RestoreSession brings back a deleted session with all that belongs to it, unless it was erased.
+	// Errors: NOT_FOUND when the session was not deleted, or its time to be restored is over.
+	RestoreSession(context.Context, *RestoreSessionRequest) (*Session, error)
 	// ListMessages lists the messages of a session, oldest first.
 	ListMessages(context.Context, *ListMessagesRequest) (*ListMessagesResponse, error)
 	// ForkSession opens a session for the caller that continues from a position in another session. The conversation up to that position is
@@ -199,6 +222,9 @@ func (UnimplementedSessionServiceServer) UpdateSession(context.Context, *UpdateS
 }
 func (UnimplementedSessionServiceServer) DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteSession not implemented")
+}
+func (UnimplementedSessionServiceServer) RestoreSession(context.Context, *RestoreSessionRequest) (*Session, error) {
+	return nil, status.Error(codes.Unimplemented, "method RestoreSession not implemented")
 }
 func (UnimplementedSessionServiceServer) ListMessages(context.Context, *ListMessagesRequest) (*ListMessagesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListMessages not implemented")
@@ -320,6 +346,24 @@ func _SessionService_DeleteSession_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionService_RestoreSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RestoreSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).RestoreSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_RestoreSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).RestoreSession(ctx, req.(*RestoreSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SessionService_ListMessages_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListMessagesRequest)
 	if err := dec(in); err != nil {
@@ -400,6 +444,10 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteSession",
 			Handler:    _SessionService_DeleteSession_Handler,
+		},
+		{
+			MethodName: "RestoreSession",
+			Handler:    _SessionService_RestoreSession_Handler,
 		},
 		{
 			MethodName: "ListMessages",

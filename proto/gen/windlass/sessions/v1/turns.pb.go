@@ -1120,8 +1120,16 @@ type ListTurnsRequest struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Only turns that were created before this time.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// "create_time desc" (default): newest first; "create_time": oldest first.
-	OrderBy       string `protobuf:"bytes,11,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// "create_time desc" (default): newest first; "create_time": oldest first; "cost", "cost desc": by usage.cost_micros, which
+	// changes while turns run; "duration", "duration desc": by the time from create_time to end_time, which is 0 for turns that have not
+	// ended.
+	OrderBy string `protobuf:"bytes,11,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
+	// Only turns that have all of these words in their user's and assistant's texts; see ListSessionsRequest.q. Empty = all.
+	Q string `protobuf:"bytes,12,opt,name=q,proto3" json:"q,omitempty"`
+	// The same as start_time; at most one of the two.
+	Since *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=since,proto3" json:"since,omitempty"`
+	// The same as end_time; at most one of the two.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1224,6 +1232,27 @@ func (x *ListTurnsRequest) GetOrderBy() string {
 		return x.OrderBy
 	}
 	return ""
+}
+
+func (x *ListTurnsRequest) GetQ() string {
+	if x != nil {
+		return x.Q
+	}
+	return ""
+}
+
+func (x *ListTurnsRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ListTurnsRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
 }
 
 // ListTurnsResponse is one page.
@@ -1707,11 +1736,139 @@ func (x *WatchTurnResponse) GetCursor() string {
 	return ""
 }
 
+// ListTurnEventsRequest selects events of a turn.
+type ListTurnEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ID of the turn, "trn_…".
+	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// "desc": newest first; "asc" (default): oldest first.
+	Order string `protobuf:"bytes,2,opt,name=order,proto3" json:"order,omitempty"`
+	// Maximum number of events to return; 0 = 50. More than 1000 are lowered to 1000.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the previous page; empty = first page.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTurnEventsRequest) Reset() {
+	*x = ListTurnEventsRequest{}
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTurnEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTurnEventsRequest) ProtoMessage() {}
+
+func (x *ListTurnEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTurnEventsRequest.ProtoReflect.Descriptor instead.
+func (*ListTurnEventsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ListTurnEventsRequest) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *ListTurnEventsRequest) GetOrder() string {
+	if x != nil {
+		return x.Order
+	}
+	return ""
+}
+
+func (x *ListTurnEventsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListTurnEventsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListTurnEventsResponse is one page.
+type ListTurnEventsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Events, in the order of the request.
+	Events []*v1.Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// Token of the next page; empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTurnEventsResponse) Reset() {
+	*x = ListTurnEventsResponse{}
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTurnEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTurnEventsResponse) ProtoMessage() {}
+
+func (x *ListTurnEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_turns_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTurnEventsResponse.ProtoReflect.Descriptor instead.
+func (*ListTurnEventsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_turns_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListTurnEventsResponse) GetEvents() []*v1.Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ListTurnEventsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xa1\b\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\"windlass/sessions/v1/context.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xa1\b\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1801,7 +1958,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\acomment\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\acomment\"t\n" +
 	"\x0eGetTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12;\n" +
-	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\x89\x04\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"\xaf\x05\n" +
 	"\x10ListTurnsRequest\x12&\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12$\n" +
@@ -1815,8 +1972,11 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12A\n" +
-	"\border_by\x18\v \x01(\tB&\xbaH#r!R\x00R\vcreate_timeR\x10create_time descR\aorderBy\"m\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12k\n" +
+	"\border_by\x18\v \x01(\tBP\xbaHMrKR\x00R\vcreate_timeR\x10create_time descR\x04costR\tcost descR\bdurationR\rduration descR\aorderBy\x12\x16\n" +
+	"\x01q\x18\f \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x01q\x120\n" +
+	"\x05since\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"m\n" +
 	"\x11ListTurnsResponse\x120\n" +
 	"\x05turns\x18\x01 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\\\n" +
@@ -1859,7 +2019,16 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x10include_children\x18\x04 \x01(\bR\x0fincludeChildren\"`\n" +
 	"\x11WatchTurnResponse\x123\n" +
 	"\x05event\x18\x01 \x01(\v2\x17.windlass.turn.v1.EventB\x04\xe8\xfd\x1b\x01R\x05event\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\tR\x06cursor*\x86\x01\n" +
+	"\x06cursor\x18\x02 \x01(\tR\x06cursor\"\xb7\x01\n" +
+	"\x15ListTurnEventsRequest\x12%\n" +
+	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12(\n" +
+	"\x05order\x18\x02 \x01(\tB\x12\xbaH\x0fr\rR\x00R\x03ascR\x04descR\x05order\x12$\n" +
+	"\tpage_size\x18\x03 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"q\n" +
+	"\x16ListTurnEventsResponse\x12/\n" +
+	"\x06events\x18\x01 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken*\x86\x01\n" +
 	"\rPendingReason\x12\x1e\n" +
 	"\x1aPENDING_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dPENDING_REASON_PRECEDING_TURN\x10\x01\x12\x19\n" +
@@ -1868,7 +2037,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\bTurnView\x12\x19\n" +
 	"\x15TURN_VIEW_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTURN_VIEW_BASIC\x10\x01\x12\x12\n" +
-	"\x0eTURN_VIEW_FULL\x10\x022\xe3\f\n" +
+	"\x0eTURN_VIEW_FULL\x10\x022\xad\x0f\n" +
 	"\vTurnService\x12\x96\x01\n" +
 	"\n" +
 	"CreateTurn\x12'.windlass.sessions.v1.CreateTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"C\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/sessions/{session_id}/turns\x12~\n" +
@@ -1878,10 +2047,12 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"CancelTurn\x12'.windlass.sessions.v1.CancelTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\">\xaa\xfd\x1b\x15sessions.turns.cancel\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/turns/{turn_id}:cancel\x12\x8f\x01\n" +
 	"\vGetTurnTree\x12(.windlass.sessions.v1.GetTurnTreeRequest\x1a\x1e.windlass.sessions.v1.TurnTree\"6\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/turns/{turn_id}/tree\x12\x8e\x01\n" +
 	"\tRerunTurn\x12&.windlass.sessions.v1.RerunTurnRequest\x1a\x1a.windlass.sessions.v1.Turn\"=\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:rerun\x12\x9a\x01\n" +
-	"\fCompareTurns\x12).windlass.sessions.v1.CompareTurnsRequest\x1a$.windlass.sessions.v1.TurnComparison\"9\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/turns/{turn_id}:compare\x12\x9a\x01\n" +
+	"\fCompareTurns\x12).windlass.sessions.v1.CompareTurnsRequest\x1a$.windlass.sessions.v1.TurnComparison\"9\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/turns/{turn_id}:compare\x12\x9b\x01\n" +
+	"\x0eGetTurnContext\x12+.windlass.sessions.v1.GetTurnContextRequest\x1a!.windlass.sessions.v1.TurnContext\"9\xaa\xfd\x1b\x12sessions.turns.get\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/turns/{turn_id}/context\x12\x9a\x01\n" +
 	"\tSteerTurn\x12&.windlass.sessions.v1.SteerTurnRequest\x1a'.windlass.sessions.v1.SteerTurnResponse\"<\xaa\xfd\x1b\x14sessions.turns.steer\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/turns/{turn_id}:steer\x12\xa5\x01\n" +
 	"\x0fResolveToolCall\x12,.windlass.sessions.v1.ResolveToolCallRequest\x1a\x1e.windlass.sessions.v1.Approval\"D\xaa\xfd\x1b\x16sessions.turns.resolve\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/turns/{turn_id}:resolve\x12{\n" +
-	"\x04Chat\x12!.windlass.sessions.v1.ChatRequest\x1a\".windlass.sessions.v1.ChatResponse\",\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/chat\x12y\n" +
+	"\x04Chat\x12!.windlass.sessions.v1.ChatRequest\x1a\".windlass.sessions.v1.ChatResponse\",\xaa\xfd\x1b\x15sessions.turns.create\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/chat\x12\xa9\x01\n" +
+	"\x0eListTurnEvents\x12+.windlass.sessions.v1.ListTurnEventsRequest\x1a,.windlass.sessions.v1.ListTurnEventsResponse\"<\xaa\xfd\x1b\x15sessions.events.watch\x82\xd3\xe4\x93\x02\x1d\x12\x1b/v1/turns/{turn_id}/journal\x12y\n" +
 	"\tWatchTurn\x12&.windlass.sessions.v1.WatchTurnRequest\x1a'.windlass.sessions.v1.WatchTurnResponse\"\x19\xaa\xfd\x1b\x15sessions.events.watch0\x01B\xe4\x01\n" +
 	"\x18com.windlass.sessions.v1B\n" +
 	"TurnsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
@@ -1899,7 +2070,7 @@ func file_windlass_sessions_v1_turns_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_sessions_v1_turns_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_windlass_sessions_v1_turns_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_windlass_sessions_v1_turns_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_windlass_sessions_v1_turns_proto_goTypes = []any{
 	(PendingReason)(0),             // 0: windlass.sessions.v1.PendingReason
 	(TurnView)(0),                  // 1: windlass.sessions.v1.TurnView
@@ -1920,81 +2091,92 @@ var file_windlass_sessions_v1_turns_proto_goTypes = []any{
 	(*ChatResponse)(nil),           // 16: windlass.sessions.v1.ChatResponse
 	(*WatchTurnRequest)(nil),       // 17: windlass.sessions.v1.WatchTurnRequest
 	(*WatchTurnResponse)(nil),      // 18: windlass.sessions.v1.WatchTurnResponse
-	(v1.TurnStatus)(0),             // 19: windlass.turn.v1.TurnStatus
-	(*v1.Usage)(nil),               // 20: windlass.turn.v1.Usage
-	(*v1.TurnError)(nil),           // 21: windlass.turn.v1.TurnError
-	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
-	(*Limits)(nil),                 // 23: windlass.sessions.v1.Limits
-	(*v1.LimitReached)(nil),        // 24: windlass.turn.v1.LimitReached
-	(*v1.ContentPart)(nil),         // 25: windlass.turn.v1.ContentPart
-	(*structpb.Struct)(nil),        // 26: google.protobuf.Struct
-	(*durationpb.Duration)(nil),    // 27: google.protobuf.Duration
-	(*v1.Event)(nil),               // 28: windlass.turn.v1.Event
-	(*RerunTurnRequest)(nil),       // 29: windlass.sessions.v1.RerunTurnRequest
-	(*CompareTurnsRequest)(nil),    // 30: windlass.sessions.v1.CompareTurnsRequest
-	(*TurnComparison)(nil),         // 31: windlass.sessions.v1.TurnComparison
-	(*Approval)(nil),               // 32: windlass.sessions.v1.Approval
+	(*ListTurnEventsRequest)(nil),  // 19: windlass.sessions.v1.ListTurnEventsRequest
+	(*ListTurnEventsResponse)(nil), // 20: windlass.sessions.v1.ListTurnEventsResponse
+	(v1.TurnStatus)(0),             // 21: windlass.turn.v1.TurnStatus
+	(*v1.Usage)(nil),               // 22: windlass.turn.v1.Usage
+	(*v1.TurnError)(nil),           // 23: windlass.turn.v1.TurnError
+	(*timestamppb.Timestamp)(nil),  // 24: google.protobuf.Timestamp
+	(*Limits)(nil),                 // 25: windlass.sessions.v1.Limits
+	(*v1.LimitReached)(nil),        // 26: windlass.turn.v1.LimitReached
+	(*v1.ContentPart)(nil),         // 27: windlass.turn.v1.ContentPart
+	(*structpb.Struct)(nil),        // 28: google.protobuf.Struct
+	(*durationpb.Duration)(nil),    // 29: google.protobuf.Duration
+	(*v1.Event)(nil),               // 30: windlass.turn.v1.Event
+	(*RerunTurnRequest)(nil),       // 31: windlass.sessions.v1.RerunTurnRequest
+	(*CompareTurnsRequest)(nil),    // 32: windlass.sessions.v1.CompareTurnsRequest
+	(*GetTurnContextRequest)(nil),  // 33: windlass.sessions.v1.GetTurnContextRequest
+	(*TurnComparison)(nil),         // 34: windlass.sessions.v1.TurnComparison
+	(*TurnContext)(nil),            // 35: windlass.sessions.v1.TurnContext
+	(*Approval)(nil),               // 36: windlass.sessions.v1.Approval
 }
 var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
-	19, // 0: windlass.sessions.v1.Turn.status:type_name -> windlass.turn.v1.TurnStatus
-	20, // 1: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
-	21, // 2: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
-	22, // 3: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
-	22, // 4: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
-	22, // 5: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
-	23, // 6: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
-	24, // 7: windlass.sessions.v1.Turn.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	21, // 0: windlass.sessions.v1.Turn.status:type_name -> windlass.turn.v1.TurnStatus
+	22, // 1: windlass.sessions.v1.Turn.usage:type_name -> windlass.turn.v1.Usage
+	23, // 2: windlass.sessions.v1.Turn.error:type_name -> windlass.turn.v1.TurnError
+	24, // 3: windlass.sessions.v1.Turn.create_time:type_name -> google.protobuf.Timestamp
+	24, // 4: windlass.sessions.v1.Turn.start_time:type_name -> google.protobuf.Timestamp
+	24, // 5: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
+	25, // 6: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
+	26, // 7: windlass.sessions.v1.Turn.limit_reached:type_name -> windlass.turn.v1.LimitReached
 	3,  // 8: windlass.sessions.v1.Turn.pending:type_name -> windlass.sessions.v1.Pending
 	0,  // 9: windlass.sessions.v1.Pending.reason:type_name -> windlass.sessions.v1.PendingReason
-	25, // 10: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	27, // 10: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
 	5,  // 11: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
-	23, // 12: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
-	26, // 13: windlass.sessions.v1.CreateTurnRequest.output_schema:type_name -> google.protobuf.Struct
-	26, // 14: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
+	25, // 12: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
+	28, // 13: windlass.sessions.v1.CreateTurnRequest.output_schema:type_name -> google.protobuf.Struct
+	28, // 14: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
 	2,  // 15: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
 	7,  // 16: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
-	20, // 17: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
-	25, // 18: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	27, // 19: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
-	19, // 20: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
+	22, // 17: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
+	27, // 18: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	29, // 19: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
+	21, // 20: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
 	1,  // 21: windlass.sessions.v1.ListTurnsRequest.view:type_name -> windlass.sessions.v1.TurnView
-	22, // 22: windlass.sessions.v1.ListTurnsRequest.start_time:type_name -> google.protobuf.Timestamp
-	22, // 23: windlass.sessions.v1.ListTurnsRequest.end_time:type_name -> google.protobuf.Timestamp
-	2,  // 24: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	26, // 25: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	27, // 26: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
-	19, // 27: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
-	21, // 28: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	20, // 29: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	24, // 30: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	28, // 31: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
-	4,  // 32: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	11, // 33: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	12, // 34: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	14, // 35: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	6,  // 36: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	29, // 37: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
-	30, // 38: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
-	8,  // 39: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	10, // 40: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	15, // 41: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	17, // 42: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
-	2,  // 43: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	2,  // 44: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	13, // 45: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	2,  // 46: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	7,  // 47: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	2,  // 48: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
-	31, // 49: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
-	9,  // 50: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	32, // 51: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	16, // 52: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	18, // 53: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
-	43, // [43:54] is the sub-list for method output_type
-	32, // [32:43] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	24, // 22: windlass.sessions.v1.ListTurnsRequest.start_time:type_name -> google.protobuf.Timestamp
+	24, // 23: windlass.sessions.v1.ListTurnsRequest.end_time:type_name -> google.protobuf.Timestamp
+	24, // 24: windlass.sessions.v1.ListTurnsRequest.since:type_name -> google.protobuf.Timestamp
+	24, // 25: windlass.sessions.v1.ListTurnsRequest.until:type_name -> google.protobuf.Timestamp
+	2,  // 26: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	28, // 27: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	29, // 28: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
+	21, // 29: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
+	23, // 30: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	22, // 31: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	26, // 32: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	30, // 33: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
+	30, // 34: windlass.sessions.v1.ListTurnEventsResponse.events:type_name -> windlass.turn.v1.Event
+	4,  // 35: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	11, // 36: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	12, // 37: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	14, // 38: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	6,  // 39: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	31, // 40: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	32, // 41: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	33, // 42: windlass.sessions.v1.TurnService.GetTurnContext:input_type -> windlass.sessions.v1.GetTurnContextRequest
+	8,  // 43: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	10, // 44: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	15, // 45: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	19, // 46: windlass.sessions.v1.TurnService.ListTurnEvents:input_type -> windlass.sessions.v1.ListTurnEventsRequest
+	17, // 47: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
+	2,  // 48: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	2,  // 49: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	13, // 50: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	2,  // 51: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	7,  // 52: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	2,  // 53: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	34, // 54: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	35, // 55: windlass.sessions.v1.TurnService.GetTurnContext:output_type -> windlass.sessions.v1.TurnContext
+	9,  // 56: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	36, // 57: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	16, // 58: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	20, // 59: windlass.sessions.v1.TurnService.ListTurnEvents:output_type -> windlass.sessions.v1.ListTurnEventsResponse
+	18, // 60: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
+	48, // [48:61] is the sub-list for method output_type
+	35, // [35:48] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }
@@ -2004,6 +2186,7 @@ func file_windlass_sessions_v1_turns_proto_init() {
 	}
 	file_windlass_sessions_v1_agents_proto_init()
 	file_windlass_sessions_v1_approvals_proto_init()
+	file_windlass_sessions_v1_context_proto_init()
 	file_windlass_sessions_v1_rerun_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2011,7 +2194,7 @@ func file_windlass_sessions_v1_turns_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_turns_proto_rawDesc), len(file_windlass_sessions_v1_turns_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,9 +26,11 @@ const (
 	TurnService_GetTurnTree_FullMethodName     = "/windlass.sessions.v1.TurnService/GetTurnTree"
 	TurnService_RerunTurn_FullMethodName       = "/windlass.sessions.v1.TurnService/RerunTurn"
 	TurnService_CompareTurns_FullMethodName    = "/windlass.sessions.v1.TurnService/CompareTurns"
+	TurnService_GetTurnContext_FullMethodName  = "/windlass.sessions.v1.TurnService/GetTurnContext"
 	TurnService_SteerTurn_FullMethodName       = "/windlass.sessions.v1.TurnService/SteerTurn"
 	TurnService_ResolveToolCall_FullMethodName = "/windlass.sessions.v1.TurnService/ResolveToolCall"
 	TurnService_Chat_FullMethodName            = "/windlass.sessions.v1.TurnService/Chat"
+	TurnService_ListTurnEvents_FullMethodName  = "/windlass.sessions.v1.TurnService/ListTurnEvents"
 	TurnService_WatchTurn_FullMethodName       = "/windlass.sessions.v1.TurnService/WatchTurn"
 )
 
@@ -63,6 +65,11 @@ type TurnServiceClient interface {
 	RerunTurn(ctx context.Context, in *RerunTurnRequest, opts ...grpc.CallOption) (*Turn, error)
 	// CompareTurns compares the answers, tool calls and usage of two turns of the caller.
 	CompareTurns(ctx context.Context, in *CompareTurnsRequest, opts ...grpc.CallOption) (*TurnComparison, error)
+	// GetTurnContext returns what the model of a turn of the caller was sent at a model step, part by part, and how that differs from another
+	// step. What shields redact stays redacted, a fact that was forgotten is left out, and ${runner.*} is shown as it is written. Steps that
+	// plan, choose a strategy or summarise are not model steps.
+	// Errors: NOT_FOUND when the turn has no such step yet.
+	GetTurnContext(ctx context.Context, in *GetTurnContextRequest, opts ...grpc.CallOption) (*TurnContext, error)
 	// SteerTurn adds input to a running turn. The model reads it in its next step, after the results of the tools that are running. The
 	// input is accepted or rejected at once. Accepted input is in the journal (input.accepted), and the turn does not end before the model
 	// has read it, unless the turn is cancelled, fails or reaches a limit: then the model reads it in the session's next turn.
@@ -77,6 +84,10 @@ type TurnServiceClient interface {
 	// waits for a person, Chat returns at once with status "waiting". Over REST, a caller that accepts text/event-stream gets the turn's
 	// events instead.
 	Chat(ctx context.Context, in *ChatRequest, opts ...grpc.CallOption) (*ChatResponse, error)
+	// ListTurnEvents lists the durable events of a turn of the caller, newest first or oldest first. Deltas are not listed: the message that
+	// completes them has their text. GET /v1/turns/{turn_id}/events responds the same to callers that accept application/json and not
+	// text/event-stream.
+	ListTurnEvents(ctx context.Context, in *ListTurnEventsRequest, opts ...grpc.CallOption) (*ListTurnEventsResponse, error)
 	// WatchTurn streams the events of a session or a turn, starting after a cursor: each durable event once and in order, deltas as they are
 	// published.
 	// Headers are sent when the call is authorized. When watching a turn, the stream ends with OK after the terminal event; when watching a
@@ -164,6 +175,16 @@ func (c *turnServiceClient) CompareTurns(ctx context.Context, in *CompareTurnsRe
 	return out, nil
 }
 
+func (c *turnServiceClient) GetTurnContext(ctx context.Context, in *GetTurnContextRequest, opts ...grpc.CallOption) (*TurnContext, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TurnContext)
+	err := c.cc.Invoke(ctx, TurnService_GetTurnContext_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *turnServiceClient) SteerTurn(ctx context.Context, in *SteerTurnRequest, opts ...grpc.CallOption) (*SteerTurnResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SteerTurnResponse)
@@ -188,6 +209,16 @@ func (c *turnServiceClient) Chat(ctx context.Context, in *ChatRequest, opts ...g
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ChatResponse)
 	err := c.cc.Invoke(ctx, TurnService_Chat_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *turnServiceClient) ListTurnEvents(ctx context.Context, in *ListTurnEventsRequest, opts ...grpc.CallOption) (*ListTurnEventsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListTurnEventsResponse)
+	err := c.cc.Invoke(ctx, TurnService_ListTurnEvents_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -244,6 +275,11 @@ type TurnServiceServer interface {
 	RerunTurn(context.Context, *RerunTurnRequest) (*Turn, error)
 	// CompareTurns compares the answers, tool calls and usage of two turns of the caller.
 	CompareTurns(context.Context, *CompareTurnsRequest) (*TurnComparison, error)
+	// GetTurnContext returns what the model of a turn of the caller was sent at a model step, part by part, and how that differs from another
+	// step. What shields redact stays redacted, a fact that was forgotten is left out, and ${runner.*} is shown as it is written. Steps that
+	// plan, choose a strategy or summarise are not model steps.
+	// Errors: NOT_FOUND when the turn has no such step yet.
+	GetTurnContext(context.Context, *GetTurnContextRequest) (*TurnContext, error)
 	// SteerTurn adds input to a running turn. The model reads it in its next step, after the results of the tools that are running. The
 	// input is accepted or rejected at once. Accepted input is in the journal (input.accepted), and the turn does not end before the model
 	// has read it, unless the turn is cancelled, fails or reaches a limit: then the model reads it in the session's next turn.
@@ -258,6 +294,10 @@ type TurnServiceServer interface {
 	// waits for a person, Chat returns at once with status "waiting". Over REST, a caller that accepts text/event-stream gets the turn's
 	// events instead.
 	Chat(context.Context, *ChatRequest) (*ChatResponse, error)
+	// ListTurnEvents lists the durable events of a turn of the caller, newest first or oldest first. Deltas are not listed: the message that
+	// completes them has their text. GET /v1/turns/{turn_id}/events responds the same to callers that accept application/json and not
+	// text/event-stream.
+	ListTurnEvents(context.Context, *ListTurnEventsRequest) (*ListTurnEventsResponse, error)
 	// WatchTurn streams the events of a session or a turn, starting after a cursor: each durable event once and in order, deltas as they are
 	// published.
 	// Headers are sent when the call is authorized. When watching a turn, the stream ends with OK after the terminal event; when watching a
@@ -296,6 +336,9 @@ func (UnimplementedTurnServiceServer) RerunTurn(context.Context, *RerunTurnReque
 func (UnimplementedTurnServiceServer) CompareTurns(context.Context, *CompareTurnsRequest) (*TurnComparison, error) {
 	return nil, status.Error(codes.Unimplemented, "method CompareTurns not implemented")
 }
+func (UnimplementedTurnServiceServer) GetTurnContext(context.Context, *GetTurnContextRequest) (*TurnContext, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetTurnContext not implemented")
+}
 func (UnimplementedTurnServiceServer) SteerTurn(context.Context, *SteerTurnRequest) (*SteerTurnResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SteerTurn not implemented")
 }
@@ -304,6 +347,9 @@ func (UnimplementedTurnServiceServer) ResolveToolCall(context.Context, *ResolveT
 }
 func (UnimplementedTurnServiceServer) Chat(context.Context, *ChatRequest) (*ChatResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Chat not implemented")
+}
+func (UnimplementedTurnServiceServer) ListTurnEvents(context.Context, *ListTurnEventsRequest) (*ListTurnEventsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListTurnEvents not implemented")
 }
 func (UnimplementedTurnServiceServer) WatchTurn(*WatchTurnRequest, grpc.ServerStreamingServer[WatchTurnResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchTurn not implemented")
@@ -455,6 +501,24 @@ func _TurnService_CompareTurns_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _TurnService_GetTurnContext_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetTurnContextRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TurnServiceServer).GetTurnContext(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TurnService_GetTurnContext_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TurnServiceServer).GetTurnContext(ctx, req.(*GetTurnContextRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _TurnService_SteerTurn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SteerTurnRequest)
 	if err := dec(in); err != nil {
@@ -509,6 +573,24 @@ func _TurnService_Chat_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _TurnService_ListTurnEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListTurnEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TurnServiceServer).ListTurnEvents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TurnService_ListTurnEvents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TurnServiceServer).ListTurnEvents(ctx, req.(*ListTurnEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _TurnService_WatchTurn_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchTurnRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -556,6 +638,10 @@ var TurnService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _TurnService_CompareTurns_Handler,
 		},
 		{
+			MethodName: "GetTurnContext",
+			Handler:    _TurnService_GetTurnContext_Handler,
+		},
+		{
 			MethodName: "SteerTurn",
 			Handler:    _TurnService_SteerTurn_Handler,
 		},
@@ -566,6 +652,10 @@ var TurnService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Chat",
 			Handler:    _TurnService_Chat_Handler,
+		},
+		{
+			MethodName: "ListTurnEvents",
+			Handler:    _TurnService_ListTurnEvents_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

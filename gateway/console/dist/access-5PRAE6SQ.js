@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-Z4GICZLM.js";import"./chunk-QMZWJFHB.js";import"./chunk-WBLWCETB.js";import"./chunk-OM2OM2MU.js";import"./chunk-TJ7T23O4.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-3TPBEROS.js";import"./chunk-4KBGEVYC.js";import"./chunk-WBLWCETB.js";import"./chunk-OM2OM2MU.js";import"./chunk-TJ7T23O4.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

@@ -1,0 +1,215 @@
+package knowledge_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/egress"
+	"github.com/windlass-dev/windlass/libs/egress/egresstest"
+	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/testpoll"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
+	"github.com/windlass-dev/windlass/services/knowledge"
+)
+
+// openEgress reaches only good.example.
+func openEgress(t *testing.T) *egress.Egress { return egresstest.Public(t, nil) }
+
+func (c caller) source(bank string, s *knowledgev1.BankSource) *knowledgev1.BankSource {
+	c.t.Helper()
+	out, err := c.sources.CreateBankSource(c.t.Context(), &knowledgev1.CreateBankSourceRequest{BankId: bank, Source: s})
+	c.must(err)
+	return out
+}
+
+// follow runs the workflow of the latest sync of a source, as a worker does, and returns the source.
+func (c caller) follow(s *knowledgev1.BankSource, want knowledgev1.SyncOutcome) *knowledgev1.BankSource {
+	c.t.Helper()
+	var sync string
+	testpoll.Until(c.t, "the workflow is started", func() bool {
+		sync = c.engine.sync()
+		return sync != ""
+	})
+	worker := rpctest.ServeAs(c.t, "knowledge", c.svc.Register, rpctest.WithPrincipal(authn.Service("worker")))
+	resp, err := knowledgev1.NewIngestionServiceClient(worker).RunSync(c.t.Context(), &knowledgev1.RunSyncRequest{
+		Tenant: authn.Local().GetTenant(), Sync: sync,
+	})
+	if err != nil || resp.GetOutcome() != want {
+		c.t.Errorf("the sync ended as %v, %v, want %s", resp, err, want)
+	}
+	out, err := c.sources.GetBankSource(c.t.Context(), &knowledgev1.GetBankSourceRequest{BankId: s.GetBankId(), SourceId: s.GetId()})
+	c.must(err)
+	return out
+}
+
+func TestEachKindOfSourceOfABank(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "leave.md"), []byte("---\nlabels: [board]\n---\n# Leave\n\nThirty days.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	site := egresstest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/sitemap.xml" {
+			fmt.Fprintf(w, "<urlset><url><loc>http://%s/a.html</loc></url></urlset>", r.Host)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<html><title>A</title><p>Thirty days.</p></html>")
+	}))
+	host := strings.TrimPrefix(site, "http://")
+	k := newKit(t, knowledge.Config{Folders: []string{dir}})
+	k.run()
+	c := k.as(authn.Local())
+	for _, row := range []struct {
+		source *knowledgev1.BankSource
+		want   string
+	}{
+		{&knowledgev1.BankSource{Kind: "folder", Folder: dir}, "leave.md"},
+		{&knowledgev1.BankSource{Kind: "url", Url: site + "/a.html"}, host + "/a.html"},
+		{&knowledgev1.BankSource{Kind: "sitemap", Url: site + "/sitemap.xml"}, host + "/a.html"},
+		{&knowledgev1.BankSource{Kind: "docs"}, "docs/how-to/a.md"},
+	} {
+		bank := row.source.GetKind()
+		c.bank(bank)
+		s := c.follow(c.source(bank, row.source), knowledgev1.SyncOutcome_SYNC_OUTCOME_SYNCED)
+		if s.GetState() != knowledgev1.SyncState_SYNC_STATE_SYNCED || s.GetProgress().GetAdded() != 1 || s.GetSyncTime() == nil ||
+			s.GetSubject() != "local" {
+			t.Errorf("%s: %v", bank, s)
+		}
+		if names := c.names(bank); !slices.Equal(names, []string{row.want}) {
+			t.Errorf("%s has %q, want %q", bank, names, row.want)
+		}
+	}
+	k.policy.give("bob", "knowledge.bank.folder")
+	if names := k.user("bob").names("folder"); len(names) != 0 {
+		t.Errorf("a caller without the label of the front matter sees %q", names)
+	}
+}
+
+func TestSourcesOfABank(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, knowledge.Config{MaxSources: 2})
+	k.run()
+	c := k.as(authn.Local())
+	c.bank("handbook")
+	s := c.source("handbook", &knowledgev1.BankSource{
+		Kind: "docs", Labels: []string{"staff"}, Attributes: map[string]string{"a": "b"}, IntervalSeconds: 60,
+	})
+	s = c.follow(s, knowledgev1.SyncOutcome_SYNC_OUTCOME_SYNCED)
+	if s.GetNextSyncTime().AsTime().Sub(s.GetSyncTime().AsTime()).Seconds() != 60 {
+		t.Errorf("the next sync of %v", s)
+	}
+	bank, id := "handbook", s.GetId()
+	paused, err := c.sources.PauseBankSource(t.Context(), &knowledgev1.PauseBankSourceRequest{BankId: bank, SourceId: id})
+	if err != nil || !paused.GetPaused() {
+		t.Errorf("paused %v, %v", paused, err)
+	}
+	queued, err := c.sources.SyncBankSource(t.Context(), &knowledgev1.SyncBankSourceRequest{BankId: bank, SourceId: id})
+	if err != nil || queued.GetState() != knowledgev1.SyncState_SYNC_STATE_QUEUED {
+		t.Errorf("queued %v, %v", queued, err)
+	}
+	resumed, err := c.sources.ResumeBankSource(t.Context(), &knowledgev1.ResumeBankSourceRequest{BankId: bank, SourceId: id})
+	if err != nil || resumed.GetPaused() {
+		t.Errorf("resumed %v, %v", resumed, err)
+	}
+	if s := c.follow(s, knowledgev1.SyncOutcome_SYNC_OUTCOME_SYNCED); s.GetProgress().GetUnchanged() != 1 {
+		t.Errorf("the second sync: %v", s)
+	}
+	c.source("handbook", &knowledgev1.BankSource{Kind: "docs"})
+	_, err = c.sources.CreateBankSource(t.Context(), &knowledgev1.CreateBankSourceRequest{
+		BankId: "handbook", Source: &knowledgev1.BankSource{Kind: "docs"},
+	})
+	k.want(err, faultv1.Reason_REASON_QUOTA_EXCEEDED)
+	var ids []string
+	page := &knowledgev1.ListBankSourcesRequest{BankId: "handbook", PageSize: 1}
+	for range 2 {
+		resp, err := c.sources.ListBankSources(t.Context(), page)
+		k.must(err)
+		ids, page.PageToken = append(ids, resp.GetSources()[0].GetId()), resp.GetNextPageToken()
+	}
+	if ids[0] != s.GetId() || page.GetPageToken() != "" {
+		t.Errorf("listed %v, then %q", ids, page.GetPageToken())
+	}
+	if _, err := c.sources.DeleteBankSource(t.Context(), &knowledgev1.DeleteBankSourceRequest{BankId: bank, SourceId: id}); err != nil {
+		t.Fatal(err)
+	}
+	if names := c.names("handbook"); len(names) != 0 {
+		t.Errorf("left are %q", names)
+	}
+	_, err = c.sources.GetBankSource(t.Context(), &knowledgev1.GetBankSourceRequest{BankId: bank, SourceId: id})
+	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+}
+
+func TestSourcesThatCannotBe(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, knowledge.Config{})
+	c := k.as(authn.Local())
+	c.bank("handbook")
+	k.policy.give("alice", "knowledge.bank.handbook")
+	const invalid = faultv1.Reason_REASON_INVALID_ARGUMENT
+	others := &knowledgev1.BankSource{Kind: "docs", Labels: []string{"board"}}
+	for name, row := range map[string]struct {
+		as     caller
+		bank   string
+		source *knowledgev1.BankSource
+		want   faultv1.Reason
+	}{
+		"no kind":             {c, "handbook", &knowledgev1.BankSource{}, invalid},
+		"an unknown kind":     {c, "handbook", &knowledgev1.BankSource{Kind: "ftp"}, invalid},
+		"no address":          {c, "handbook", &knowledgev1.BankSource{Kind: "url"}, invalid},
+		"a field of another":  {c, "handbook", &knowledgev1.BankSource{Kind: "docs", Url: "https://example.com"}, invalid},
+		"a forbidden folder":  {c, "handbook", &knowledgev1.BankSource{Kind: "folder", Folder: "/etc"}, invalid},
+		"too short a pause":   {c, "handbook", &knowledgev1.BankSource{Kind: "docs", IntervalSeconds: 4}, invalid},
+		"an unknown bank":     {c, "none", &knowledgev1.BankSource{Kind: "docs"}, faultv1.Reason_REASON_NOT_FOUND},
+		"a bank of others":    {k.user("bob"), "handbook", &knowledgev1.BankSource{Kind: "docs"}, faultv1.Reason_REASON_NOT_FOUND},
+		"a label of others":   {k.user("alice"), "handbook", others, faultv1.Reason_REASON_PERMISSION_DENIED},
+		"a label that is not": {c, "handbook", &knowledgev1.BankSource{Kind: "docs", Labels: []string{"Board"}}, invalid},
+	} {
+		req := &knowledgev1.CreateBankSourceRequest{BankId: row.bank, Source: row.source}
+		_, err := row.as.sources.CreateBankSource(t.Context(), req)
+		t.Log(name)
+		k.want(err, row.want)
+	}
+	s := c.source("handbook", &knowledgev1.BankSource{Kind: "docs"})
+	_, err := k.user("bob").sources.SyncBankSource(t.Context(), &knowledgev1.SyncBankSourceRequest{BankId: "handbook", SourceId: s.GetId()})
+	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+	_, err = c.sources.SyncBankSource(t.Context(), &knowledgev1.SyncBankSourceRequest{BankId: "handbook", SourceId: "bsr_\x00"})
+	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+	_, err = c.sources.DeleteBankSource(t.Context(), &knowledgev1.DeleteBankSourceRequest{BankId: "handbook", SourceId: "bsr_none"})
+	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+}
+
+func TestAPausedBankIngestsNothing(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, knowledge.Config{})
+	k.run()
+	c := k.as(authn.Local())
+	c.bank("handbook")
+	b, err := c.banks.PauseBank(t.Context(), &knowledgev1.PauseBankRequest{BankId: "handbook"})
+	if err != nil || !b.GetPaused() {
+		t.Errorf("paused %v, %v", b, err)
+	}
+	held := c.document("handbook", "a.md", "one")
+	c.bank("other")
+	free := c.document("other", "a.md", "one")
+	testpoll.Until(t, "a document of another bank is started", func() bool { return k.engine.has(free.GetLatestVersion()) })
+	if k.engine.has(held.GetLatestVersion()) {
+		t.Error("a document of a paused bank was started")
+	}
+	b, err = c.banks.GetBank(t.Context(), &knowledgev1.GetBankRequest{BankId: "handbook"})
+	if err != nil || b.GetCounts().GetQueued() != 1 || !b.GetPaused() {
+		t.Errorf("counts of %v, %v", b, err)
+	}
+	_, err = c.banks.ResumeBank(t.Context(), &knowledgev1.ResumeBankRequest{BankId: "handbook"})
+	k.must(err)
+	testpoll.Until(t, "it is started when the bank is resumed", func() bool { return k.engine.has(held.GetLatestVersion()) })
+	_, err = c.banks.PauseBank(t.Context(), &knowledgev1.PauseBankRequest{BankId: "none"})
+	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+}
