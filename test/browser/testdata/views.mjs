@@ -1,6 +1,6 @@
 // The pages of lists and administration: the tasks of docs/how-to/console-tasks.md with at most three clicks each, and what the pages show
 // against what the API says, for three users.
-import { accessible, api, base, browse, must, session } from "./page.mjs";
+import { accessible, api, base, both, browse, must, session } from "./page.mjs";
 
 const passwords = JSON.parse(process.env.PASSWORDS);
 const ok = async (path) => (await fetch(base + path)).ok;
@@ -148,7 +148,7 @@ await browse(async (page, context) => {
       await click(named(page, "link", "Most failures first"));
       await page.getByRole("table", { name: "List of agents" }).getByRole("row").nth(1).getByText("careful").first().waitFor();
     });
-    await accessible(page, "agents");
+    await accessible(page, "agents", both);
   }
 
   // Who may call what is what :explain says of each cell.
@@ -167,7 +167,7 @@ await browse(async (page, context) => {
     must(cells.some((c) => c.subject === "dev:bob" && c.tool === "calculator__evaluate" && c.decision === "deny"), "bob is not refused");
     await page.getByRole("button", { name: /^dev:bob, calculator__evaluate: deny/ }).click();
     await page.getByRole("dialog").getByText("no-sums").first().waitFor();
-    await accessible(page, "why");
+    await accessible(page, "why", both);
     await page.keyboard.press("Escape");
   }
 
@@ -193,7 +193,7 @@ await browse(async (page, context) => {
   const first = await text.inputValue();
   await text.fill(`${first}modell: x\n`);
   await page.locator(".margin-note").getByText('did you mean "model"').waitFor();
-  await accessible(page, "definition");
+  await accessible(page, "definition", both);
   await text.fill(`${first}instructions: |\n  Be exact.\n\n  Be brief.\n`);
   await page.getByText("agent worker: would be updated").waitFor();
   await page.getByRole("button", { name: "Save a revision" }).click();
