@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"docs":      {},
 	"services":  {"libs", "proto/gen", "workflows/contract"}, // and never another service, see mayImport
 	"workflows": {"libs", "proto/gen"},
-	"gateway":   {"libs", "proto/gen"},
+	"gateway":   {"docs", "libs", "proto/gen"},
 	"internal":  {"gateway", "workflows", "services", "libs", "docs", "proto/gen"},
 	"cmd":       {"internal", "gateway", "workflows", "services", "libs", "proto/gen"},
 }
@@ -61,7 +61,7 @@ var homes = map[string][]string{
 	// Images from outside are decoded in libs/media only, in a child process, since they may unfold to anything; elsewhere only their header is.
 	"image": {"libs/media", "services/sessions/file", "examples"}, "golang.org/x/image": {"libs/media", "services/sessions/file", "examples"},
 	"github.com/ledongthuc/pdf":          {"libs/pdftext"},
-	"github.com/yuin/goldmark":           {"services/knowledge/parse/markdown"},
+	"github.com/yuin/goldmark":           {"services/knowledge/parse/markdown", "gateway/site"},
 	"github.com/gabriel-vasile/mimetype": {"services/sessions/file"},
 }
 

@@ -1,9 +1,9 @@
-// Package docs is the documentation of Windlass, for banks that answer from it.
+// Package docs holds the documentation: each gateway serves the pages of its own version, and banks answer from them.
 package docs
 
 import "embed"
 
-// Files has the pages for users: how-to, explanation, reference and tutorial.
+// Files are the pages as Markdown, with their pictures and schemas. README.md lists the pages by kind.
 //
-//go:embed explanation/*.md how-to/*.md reference/*.md tutorial/*.md
+//go:embed README.md adr explanation how-to images reference tutorial
 var Files embed.FS

@@ -171,8 +171,10 @@ func TestPlainPages(t *testing.T) {
 	})
 	for path, want := range map[string]string{
 		"/": "Windlass", "/inbox": "Windlass", "/turns/trn_1": "Windlass", "/sessions/ses_1": "Windlass",
-		"/assets/app.css": "--accent", "/assets/app.js": "EventSource", "/assets/icon.svg": "<svg", "/healthz": "ok",
+		"/assets/app.css": "--accent", "/assets/app.js": "import", "/assets/docs.js": "figure.code", "/assets/icon.svg": "<svg", "/healthz": "ok",
 		"/metrics": "metric 1", "/openapi.json": `"openapi": "3.1.0"`, "/openapi.client.json": `"openapi": "3.1.0"`,
+		"/docs": "Documentation</h1>", "/docs?q=approval": "<mark>", "/docs/how-to/console": "Use the console</h1>",
+		"/docs/how-to/console.md": "# Use the console", "/llms.txt": "# Windlass", "/llms-full.txt": "# Use the console",
 	} {
 		a := s.do("GET", path, "")
 		if a.status != 200 || !strings.Contains(string(a.body), want) || a.header.Get("X-Content-Type-Options") != "nosniff" {
@@ -186,7 +188,10 @@ func TestPlainPages(t *testing.T) {
 	if csp := page.header.Get("Content-Security-Policy"); !strings.Contains(csp, "script-src 'self'") || strings.Contains(csp, "unsafe") {
 		t.Errorf("policy is %q", csp)
 	}
-	for _, path := range []string{"/assets/", "/assets/index.html", "/assets/../app.js", "/assets/x", "/sessions/", "/turns/trn_1/events"} {
+	for _, path := range []string{
+		"/assets/", "/assets/index.html", "/assets/../app.js", "/assets/x", "/sessions/", "/turns/trn_1/events", "/docs/",
+		"/docs/docs.go", "/docsx",
+	} {
 		if a := s.do("GET", path, ""); a.status != 404 {
 			t.Errorf("%s: status %d", path, a.status)
 		}

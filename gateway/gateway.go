@@ -13,12 +13,14 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/docs"
 	"github.com/windlass-dev/windlass/gateway/bff"
 	"github.com/windlass-dev/windlass/gateway/connect"
 	"github.com/windlass-dev/windlass/gateway/console"
 	"github.com/windlass-dev/windlass/gateway/ops"
 	"github.com/windlass-dev/windlass/gateway/protected"
 	"github.com/windlass-dev/windlass/gateway/rest"
+	"github.com/windlass-dev/windlass/gateway/site"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/callertoken"
@@ -89,6 +91,7 @@ type Gateway struct {
 	api       *rest.API
 	streams   *sse.Streams
 	console   *console.Console
+	site      *site.Site
 	connect   *connect.Pages // nil: not served
 	checker   *probe.Checker
 	ops       *ops.Ops
@@ -190,6 +193,9 @@ func (g *Gateway) build() error {
 			Users: policyv1.NewConnectionServiceClient(g.deps.Policy), Authenticate: g.identity.principal,
 			Foreign: g.identity.refuseForeign, Log: g.deps.Log,
 		})
+	}
+	if g.site, err = site.New(docs.Files, g.cfg.URL); err != nil {
+		return err
 	}
 	g.console, err = console.New(console.Config{
 		TemporalUI: g.cfg.TemporalUI, Namespace: g.cfg.TemporalNamespace, Kill: g.deps.Kill != nil, Login: g.deps.Login != nil,

@@ -17,7 +17,7 @@ func TestHosts(t *testing.T) {
 		"windlass.example.com": 200, "windlass.example.com:443": 200, "gateway.mesh.internal:8080": 200, "localhost": 200, "127.0.0.1:1": 200,
 		"evil.example": 421, "mesh.internal": 421, "192.0.2.1:8080": 421, "windlass.example.com.evil.example": 421,
 	} {
-		for _, path := range []string{"/healthz", "/v1/agents", "/", "/openapi.json", "/nope"} {
+		for _, path := range []string{"/healthz", "/v1/agents", "/", "/openapi.json", "/docs", "/docs/images/console-turn.png", "/nope"} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/gateway/openapi"
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/gateway/protected"
+	"github.com/windlass-dev/windlass/gateway/site"
 	"github.com/windlass-dev/windlass/gateway/sse"
 	"github.com/windlass-dev/windlass/gateway/upload"
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -95,8 +96,14 @@ func (g *Gateway) routes() []route {
 
 		// Documents for clients.
 		{pattern: protected.Path, matches: g.resources.Has, methods: read, access: publicDocument, handler: do(g.resources.Document)},
+		{pattern: site.ListPath, methods: read, access: everyone, handler: do(g.site.List)},
+		{pattern: site.FullPath, methods: read, access: everyone, handler: do(g.site.Full)},
 		{pattern: "/openapi.json", methods: read, access: everyone, handler: document(openapi.Document)},
 		{pattern: "/openapi.client.json", methods: read, access: everyone, handler: document(openapi.ClientDocument)},
+
+		// The documentation of this version.
+		{pattern: site.Path, methods: read, access: everyone, handler: do(g.site.Home)},
+		{pattern: site.Below, methods: read, access: everyone, handler: do(g.site.Page)},
 
 		// The console, a client of the API like any other: its pages are those of pages.
 		{pattern: "/assets/*", matches: console.IsAsset, methods: read, access: everyone, handler: do(g.console.Asset)},

@@ -47,7 +47,7 @@ func serveAll(t *testing.T) *server {
 // examples are paths of the patterns that are no paths themselves.
 var examples = map[string]string{
 	"/v1/": "/v1/agents", "/v1/shared/": "/v1/shared/t", "/temporal/ui/": "/temporal/ui/namespaces", "/assets/*": "/assets/app.js",
-	"/connect/{ticket}": "/connect/t",
+	"/docs/": "/docs/how-to/console", "/connect/{ticket}": "/connect/t",
 }
 
 // TestEveryDoorIsInTheTable: without the table nothing is served.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests the pages of gateway/console/app, and builds them into gateway/console/dist, which is committed so that only those who change the
 # pages need npm. app.js is the first view; each further page is a file that is loaded when it is opened, named after its content.
+# docs.js is for the pages of the documentation, which gateway/site renders.
 # With --check it changes nothing and fails when the committed files differ; without npm it says so and leaves that out.
 # Run it from the top folder, through `make console` or `make check`: those build esbuild first.
 set -eu
@@ -32,7 +33,7 @@ find "$app/src" -name '*.test.mjs' | sort | while read -r test; do
 done
 
 mkdir "$tmp/dist"
-(cd "$app" && "$esbuild" src/app.tsx --bundle --splitting --minify --charset=utf8 --legal-comments=eof --target=es2022 --format=esm \
+(cd "$app" && "$esbuild" src/app.tsx src/docs.ts --bundle --splitting --minify --charset=utf8 --legal-comments=eof --target=es2022 --format=esm \
 	--tsconfig=tsconfig.json --outdir="$tmp/dist" --chunk-names='[name]-[hash]' --log-level=warning)
 cp "$app"/icons/*.svg "$tmp/dist/"
 

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/enum"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/totalsdb"
 )
 
 // gauges are read from the database at each collection, so all replicas report the same numbers, and a killed process takes none with it.
@@ -98,7 +99,7 @@ func (g *gauges) observe(ctx context.Context, o metric.Observer, from *store.Sto
 }
 
 // waiting reports what waits.
-func (g *gauges) waiting(o metric.Observer, b store.Backlog) {
+func (g *gauges) waiting(o metric.Observer, b totalsdb.Backlog) {
 	now := time.Now()
 	age := func(since time.Time) float64 {
 		if since.IsZero() {

@@ -80,7 +80,7 @@ func TestFrame(t *testing.T) {
 		"id": "two", "tools": []string{"*"}, "model": "builtin/scripted",
 		"approvals": []harness.JSON{{"name": "both", "tools": []string{"mesh__uuid"}, "quorum": 2, "allow_requester": true}},
 	})
-	for _, name := range []string{"conversation.mjs", "inbox.mjs", "frame.mjs"} {
+	for _, name := range []string{"conversation.mjs", "inbox.mjs", "share.mjs", "frame.mjs"} {
 		cmd := harness.Page(t, "testdata/"+name, up)
 		cmd.Env = append(cmd.Env, "PAGES="+pages)
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -149,6 +149,19 @@ func TestThePageAsksForLogins(t *testing.T) {
 	cmd.Env = append(cmd.Env, "PASSWORDS="+passwords(t, up))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestThePagesExplainThemselves: the documentation, and the page on which the API is tried.
+func TestThePagesExplainThemselves(t *testing.T) {
+	t.Parallel()
+	testnpm.Browser(t)
+	up := harness.Up(t, t.TempDir(), nil)
+	agents(up.Client)
+	for _, name := range []string{"docs.mjs", "api.mjs"} {
+		if out, err := harness.Page(t, "testdata/"+name, up).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
 	}
 }
 

@@ -44,6 +44,8 @@ var otherPaths = map[string]otherPath{
 	"/system": gets(same, "/system"), "/api": gets(same, "/api"), "/ui": gets(same, "/ui"),
 	"/assets/*":     gets(same, "/assets/app.js", "/assets/app.css", "/assets/icon.svg"),
 	"/openapi.json": gets(same, "/openapi.json"), "/openapi.client.json": gets(same, "/openapi.client.json"),
+	"/docs": gets(same, "/docs", "/docs?q=approval"), "/docs/": gets(same, "/docs/how-to/console", "/docs/{session}"),
+	"/llms.txt": gets(same, "/llms.txt"), "/llms-full.txt": gets(same, "/llms-full.txt"),
 	"/healthz": gets(same, "/healthz"), "/readyz": gets(same, "/readyz"), "/metrics": denies("GET", "/metrics", ""),
 	"/debug/kill":       denies("POST", "/debug/kill", "{}"),
 	"/connect":          gets(same, "/connect", "/connect?source={source}", "/connect?source={source}&user={subject}"),

@@ -63,7 +63,10 @@ func (s *banks) GetBank(ctx context.Context, req *knowledgev1.GetBankRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	out := bankToProto(b)
+	out, err := s.toProto(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	out.Counts = &knowledgev1.DocumentCounts{
 		Queued: counts[store.Queued], Ingesting: counts[store.Ingesting], Ready: counts[store.Ready], Failed: counts[store.Failed],
 		Cancelled: counts[store.Cancelled],

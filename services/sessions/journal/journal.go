@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/totalsdb"
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
@@ -230,7 +231,9 @@ func (tx *Tx) countEnded() error {
 			strings.Compare(a.Model, b.Model))
 	})
 	for _, t := range tx.ended {
-		if err := tx.CountEnded(tx.ctx, t); err != nil {
+		if err := totalsdb.CountEnded(tx.ctx, tx, totalsdb.Ended{
+			SessionID: t.SessionID, Status: t.Status, StopReason: t.End.GetStopReason(), Model: t.Model, CostMicros: t.Usage.GetCostMicros(),
+		}); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/budgetdb"
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
+	"github.com/windlass-dev/windlass/services/sessions/store/totalsdb"
 	"github.com/windlass-dev/windlass/services/sessions/store/usagedb"
 	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
@@ -51,6 +52,7 @@ type Store struct {
 	scheduleReader
 	budgetReader
 	usageReader
+	totalsReader
 	domain *eventlog.Table
 }
 
@@ -74,6 +76,7 @@ type (
 	budgetTx       = budgetdb.Tx
 	budgetReader   = budgetdb.Reader
 	usageReader    = usagedb.Reader
+	totalsReader   = totalsdb.Reader
 
 	sessionTx struct{ rows.Tx }
 	turnTx    struct{ rows.Tx }
@@ -145,6 +148,7 @@ func newStore(r rows.Reader) *Store {
 		scheduleReader: scheduleReader{Reader: r},
 		budgetReader:   budgetReader{Reader: r},
 		usageReader:    usageReader{Reader: r},
+		totalsReader:   totalsReader{Reader: r},
 		domain:         eventlog.NewTable(r.DB, "sessions"),
 	}
 }

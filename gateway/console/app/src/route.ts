@@ -69,13 +69,16 @@ export function matched(of: string): { route: Route; id: string } | null {
 
 export const path = signal(location.pathname);
 export const search = signal(location.search);
+export const hash = signal(location.hash);
 
 function read() {
   path.value = location.pathname;
   search.value = location.search;
+  hash.value = location.hash;
 }
 
 addEventListener("popstate", read);
+addEventListener("hashchange", read);
 
 export function go(to: string, replace = false) {
   history[replace ? "replaceState" : "pushState"](null, "", to);

@@ -23,6 +23,9 @@ func (Kind) Check(spec store.SourceSpec) error { return source.Only(spec) }
 func (k Kind) Read(ctx context.Context, _ store.SourceSpec, v source.Visitor) error {
 	var names []string
 	err := fs.WalkDir(k.Files, ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && name == "adr" { // records of decisions are for those who change Windlass
+			return fs.SkipDir
+		}
 		if err == nil && !e.IsDir() && path.Ext(name) == ".md" {
 			names = append(names, name)
 		}

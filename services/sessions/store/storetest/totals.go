@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/totalsdb"
 )
 
 func totals(t *testing.T, s *store.Store) {
@@ -33,7 +34,9 @@ func totals(t *testing.T, s *store.Store) {
 			if _, err := tx.EndTurn(ctx, turn); err != nil {
 				return err
 			}
-			return tx.CountEnded(ctx, turn)
+			return totalsdb.CountEnded(ctx, tx, totalsdb.Ended{
+				SessionID: turn.SessionID, Status: status, StopReason: reason, Model: turn.Model, CostMicros: cost,
+			})
 		})
 	}
 	end("trn_1", turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end", 1_500_000)
@@ -41,7 +44,7 @@ func totals(t *testing.T, s *store.Store) {
 	end("trn_2", turnv1.TurnStatus_TURN_STATUS_FAILED, "error", 0)
 	got, err := s.Totals(t.Context())
 	must(t, err)
-	want := []store.Total{
+	want := []totalsdb.Total{
 		{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end", Turns: 2},
 		{Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: "error", Turns: 1},
 	}
@@ -50,7 +53,7 @@ func totals(t *testing.T, s *store.Store) {
 	}
 	costs, err := s.Costs(t.Context())
 	must(t, err)
-	if want := []store.Cost{{Model: "house/small", Micros: 1_750_000}}; !slices.Equal(costs, want) {
+	if want := []totalsdb.Cost{{Model: "house/small", Micros: 1_750_000}}; !slices.Equal(costs, want) {
 		t.Errorf("the costs are %+v, want %+v", costs, want)
 	}
 	if b, err = s.Backlog(t.Context(), sqldb.Time(100)); err != nil || len(b.Turns) != 0 || !b.Queued.IsZero() {

@@ -26,7 +26,7 @@ async function read(more = false) {
   const own = current = new AbortController();
   busy.value = true;
   const f = filter.value;
-  const path = `/v1/sessions${query({ page_size: more ? size : Math.max(size, Math.min(200, rows.value?.length ?? 0)), page_token: more ? next.value : "", q: f.q, agent_id: f.agent, archived: f.archived })}`;
+  const path = `/v1/sessions${query({ page_size: more ? size : Math.max(size, Math.min(200, rows.value?.length ?? 0)), page_token: more ? next.value : "", q: f.q, agent_id: f.agent, archived: String(f.archived) })}`;
   try {
     const answer = await get<{ sessions: Session[]; next_page_token: string }>(path, own.signal);
     const own_ = answer.sessions.filter((s) => !s.parent_turn_id);

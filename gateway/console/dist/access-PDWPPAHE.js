@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-MD6MXITU.js";import"./chunk-2B5HJLOE.js";import"./chunk-WBLWCETB.js";import"./chunk-FFNHWJM7.js";import"./chunk-DJ7PYWNI.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-SEKZWYOL.js";import"./chunk-IFQLIST6.js";import"./chunk-WBLWCETB.js";import"./chunk-6MDKZYBC.js";import"./chunk-OGMBMIGQ.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

@@ -1,1 +1,0 @@
-import"./chunk-6MDKZYBC.js";import{X as e,la as i}from"./chunk-OGMBMIGQ.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"API",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};

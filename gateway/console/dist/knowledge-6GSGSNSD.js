@@ -1,1 +1,0 @@
-import{c as a,d as b}from"./chunk-V2HFR7EU.js";import"./chunk-WBLWCETB.js";import"./chunk-6MDKZYBC.js";import"./chunk-OGMBMIGQ.js";import"./chunk-WOT6VMZA.js";export{a as default,b as modes};

@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-T7TZIOIP.js";import"./chunk-3QALTVXX.js";import"./chunk-WBLWCETB.js";import"./chunk-6MDKZYBC.js";import"./chunk-OGMBMIGQ.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

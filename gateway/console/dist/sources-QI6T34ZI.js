@@ -1,0 +1,1 @@
+import{a,b,c,d}from"./chunk-MREMAXBG.js";import"./chunk-TFDPVXH4.js";import"./chunk-WBLWCETB.js";import"./chunk-FFNHWJM7.js";import"./chunk-DJ7PYWNI.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f,g,h}from"./chunk-3QALTVXX.js";import"./chunk-WBLWCETB.js";import"./chunk-6MDKZYBC.js";import"./chunk-OGMBMIGQ.js";import"./chunk-WOT6VMZA.js";export{h as CallTable,b as Changed,f as Effect,e as Rate,g as callFilters,a as default,d as toolState,c as useStats};

@@ -1,0 +1,1 @@
+import{a,b,c,d,e,f,g,h}from"./chunk-TFDPVXH4.js";import"./chunk-WBLWCETB.js";import"./chunk-FFNHWJM7.js";import"./chunk-DJ7PYWNI.js";import"./chunk-WOT6VMZA.js";export{h as CallTable,b as Changed,f as Effect,e as Rate,g as callFilters,a as default,d as toolState,c as useStats};

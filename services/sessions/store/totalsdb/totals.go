@@ -1,0 +1,131 @@
+// Package totalsdb counts the turns that have ended, what they have cost, and what waits.
+package totalsdb
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/store/rows"
+)
+
+// shards is how many rows count the same outcome: turns of sessions with different ones end without waiting for each other.
+const shards = 16
+
+// Total is how many turns have ended in one way.
+type Total struct {
+	Status     turnv1.TurnStatus
+	StopReason string
+	Turns      int64
+}
+
+// Ended is a turn that ends.
+type Ended struct {
+	// SessionID is its session.
+	SessionID  string
+	Status     turnv1.TurnStatus
+	StopReason string
+	// Model is the one that it was pinned to, and CostMicros what it has cost, in millionths of the currency of the prices.
+	Model      string
+	CostMicros int64
+}
+
+// Reader reads totals, and what waits.
+type Reader struct{ rows.Reader }
+
+// CountEnded adds one to the total of an outcome, and what the turn has cost to that of its model. Callers that count several turns in a
+// transaction do so in one order, or databases with locks of rows may find two of them waiting for each other.
+func CountEnded(ctx context.Context, tx sqldb.Tx, t Ended) error {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(t.SessionID)) // never fails
+	shard := int64(h.Sum32() % shards)
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_totals (shard, status, stop_reason, turns) VALUES ($1, $2, $3, 1)
+		ON CONFLICT (shard, status, stop_reason) DO UPDATE SET turns = turn_totals.turns + 1`, shard, int64(t.Status), t.StopReason)
+	if cost := t.CostMicros; err == nil && cost > 0 {
+		_, err = sqldb.Exec(ctx, tx, `INSERT INTO turn_costs (shard, model, cost_micros) VALUES ($1, $2, $3)
+			ON CONFLICT (shard, model) DO UPDATE SET cost_micros = turn_costs.cost_micros + excluded.cost_micros`, shard, t.Model, cost)
+	}
+	if err != nil {
+		return fmt.Errorf("count a turn that ended: %w", err)
+	}
+	return nil
+}
+
+// Totals are how many turns of all tenants have ended, by outcome.
+func (s *Reader) Totals(ctx context.Context) ([]Total, error) {
+	all, err := sqldb.All(ctx, s.DB.Reader(), func(s sqldb.Scanner) (t Total, err error) {
+		err = s.Scan(&t.Status, &t.StopReason, &t.Turns)
+		return t, err
+	}, `SELECT status, stop_reason, CAST(sum(turns) AS BIGINT) FROM turn_totals GROUP BY status, stop_reason ORDER BY status, stop_reason`)
+	return all, rows.Meaning(err)
+}
+
+// Cost is what turns with a model have cost, in millionths of the currency of the prices.
+type Cost struct {
+	Model  string
+	Micros int64
+}
+
+// Costs are what the turns of all tenants that have ended have cost, by model.
+func (s *Reader) Costs(ctx context.Context) ([]Cost, error) {
+	all, err := sqldb.All(ctx, s.DB.Reader(), func(s sqldb.Scanner) (c Cost, err error) {
+		err = s.Scan(&c.Model, &c.Micros)
+		return c, err
+	}, `SELECT model, CAST(sum(cost_micros) AS BIGINT) FROM turn_costs GROUP BY model ORDER BY model`)
+	return all, rows.Meaning(err)
+}
+
+// Backlog is what waits in all tenants.
+type Backlog struct {
+	// Turns that have not ended, by status.
+	Turns map[turnv1.TurnStatus]int64
+	// Queued is since when the oldest queued turn waits that no other turn of its session precedes, Sent the same of the starts of workflows; zero = none.
+	Queued, Sent time.Time
+	// Outbox is how many workflows are to be started and have no process that does it now.
+	Outbox int64
+	// Waits are open waits by kind, and Oldest is since when the first of each is open.
+	Waits  map[turnv1.WaitKind]int64
+	Oldest map[turnv1.WaitKind]time.Time
+}
+
+// Backlog reads what waits.
+func (s *Reader) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
+	b := Backlog{Turns: map[turnv1.TurnStatus]int64{}, Waits: map[turnv1.WaitKind]int64{}, Oldest: map[turnv1.WaitKind]time.Time{}}
+	type row struct{ kind, n, first int64 }
+	read := func(query string, args ...any) ([]row, error) {
+		return sqldb.All(ctx, s.DB.Reader(), func(s sqldb.Scanner) (r row, err error) {
+			err = s.Scan(&r.kind, &r.n, &r.first)
+			return r, err
+		}, query, args...)
+	}
+	turns, err := read(`SELECT status, count(*), 0 FROM turns WHERE end_us = 0 GROUP BY status`)
+	if err != nil {
+		return b, rows.Meaning(err)
+	}
+	for _, t := range turns {
+		b.Turns[turnv1.TurnStatus(t.kind)] = t.n
+	}
+	ages, err := read(`SELECT 0, 0, coalesce(min(create_us), 0) FROM turns WHERE end_us = 0 AND open_waits = 0 AND place < 4294967295 AND status = 1
+		UNION ALL SELECT 1, count(*), coalesce(min(create_us), 0) FROM turn_outbox WHERE ended = 0 AND claimed_until_us <= $1 ORDER BY 1`,
+		sqldb.Micros(now))
+	if err != nil {
+		return b, rows.Meaning(err)
+	}
+	b.Queued, b.Outbox, b.Sent = since(ages[0].first), ages[1].n, since(ages[1].first)
+	waits, err := read(`SELECT kind, count(*), min(create_us) FROM turn_waits WHERE verdict = 0 GROUP BY kind`)
+	for _, w := range waits {
+		kind := turnv1.WaitKind(w.kind)
+		b.Waits[kind], b.Oldest[kind] = w.n, since(w.first)
+	}
+	return b, rows.Meaning(err)
+}
+
+func since(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return sqldb.Time(micros)
+}
