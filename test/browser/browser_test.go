@@ -165,6 +165,19 @@ func TestThePagesExplainThemselves(t *testing.T) {
 	}
 }
 
+// TestListsAndAdministration walks the pages of lists and administration with three users.
+func TestListsAndAdministration(t *testing.T) {
+	t.Parallel()
+	testnpm.Browser(t)
+	up := harness.Up(t, t.TempDir(), nil)
+	agents(up.Client)
+	cmd := harness.Page(t, "testdata/views.mjs", up)
+	cmd.Env = append(cmd.Env, "PASSWORDS="+passwords(t, up))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // passwords returns those of the built-in issuer's users as a JSON object.
 func passwords(t *testing.T, up *harness.Embedded) string {
 	t.Helper()

@@ -1,1 +1,0 @@
-import"./chunk-UJDRF25R.js";import{Y as e,ma as i}from"./chunk-CIFMHCEE.js";import"./chunk-WOT6VMZA.js";function s(){return e(i,{title:"Access",children:e("p",{class:"dim",children:"This page is being written."})})}export{s as default};

@@ -1,1 +1,0 @@
-import"./chunk-UJDRF25R.js";import{Y as e,ma as t}from"./chunk-CIFMHCEE.js";import"./chunk-WOT6VMZA.js";function g(){return e(t,{title:"Agents",children:e("p",{class:"dim",children:"This page is being written."})})}export{g as default};

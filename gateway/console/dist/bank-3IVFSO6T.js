@@ -1,1 +1,0 @@
-import"./chunk-UJDRF25R.js";import{Y as e,ma as a}from"./chunk-CIFMHCEE.js";import"./chunk-WOT6VMZA.js";function i(){return e(a,{title:"Bank",children:e("p",{class:"dim",children:"This page is being written."})})}export{i as default};

@@ -1,1 +1,0 @@
-import"./chunk-UJDRF25R.js";import{Y as e,ma as i}from"./chunk-CIFMHCEE.js";import"./chunk-WOT6VMZA.js";function t(){return e(i,{title:"Conversations",children:e("p",{class:"dim",children:"This page is being written."})})}export{t as default};
