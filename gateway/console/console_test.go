@@ -120,7 +120,8 @@ func TestTheFirstViewIsSmall(t *testing.T) {
 	}
 	t.Logf("the first view has %d bytes in %d files, all pages %d", first, len(sizes), total)
 	if first > firstView || total > allPages {
-		t.Errorf("the first view has %d bytes in %d files, at most %d are allowed; all pages %d, at most %d", first, len(sizes), firstView, total, allPages)
+		t.Errorf("the first view has %d bytes in %d files, at most %d are allowed; all pages %d, at most %d",
+			first, len(sizes), firstView, total, allPages)
 	}
 }
 
