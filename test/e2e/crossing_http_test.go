@@ -198,6 +198,9 @@ func routesOf(t *testing.T) map[string][]rest.Route {
 		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/sessions/{session_id}/events"}, RPC: watchTurn},
 		rest.Route{Binding: httprule.Binding{Method: "GET", Pattern: "/v1/events:watch"}, RPC: watchEvents},
 		rest.Route{
+			Binding: httprule.Binding{Method: "GET", Pattern: "/v1/shared/{token}/events"}, RPC: "/windlass.sessions.v1.ShareService/WatchShared",
+		},
+		rest.Route{
 			Binding: httprule.Binding{Method: "GET", Pattern: "/v1/approvals:watch"}, RPC: "/windlass.sessions.v1.ApprovalService/WatchApprovals",
 		},
 		rest.Route{Binding: httprule.Binding{Method: "POST", Pattern: "/v1/files"}, RPC: upload},

@@ -157,7 +157,9 @@ func noFiles(context.Context, *executionv1.ReadTurnFileRequest) (*executionv1.Re
 }
 
 func TestPartsHaveTheTokensOfTheirMessage(t *testing.T) {
-	text := func(s string) *turnv1.ContentPart { return &turnv1.ContentPart{Part: &turnv1.ContentPart_Text{Text: s}} }
+	text := func(s string) *turnv1.ContentPart {
+		return &turnv1.ContentPart{Part: &turnv1.ContentPart_Text{Text: s}}
+	}
 	picture := &turnv1.ContentPart{Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "image/png", Data: []byte{1}, Name: "a.png"}}}
 	for name, m := range map[string]*turnv1.Message{
 		"nothing": {Role: turnv1.Role_ROLE_ASSISTANT},
