@@ -58,7 +58,8 @@ var otherPaths = map[string]otherPath{
 	"/temporal/codec/decode": denies("POST", "/temporal/codec/decode", `{"payloads":[]}`),
 	"/.well-known/oauth-protected-resource": gets(same, "/.well-known/oauth-protected-resource",
 		"/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource/mcp/{source}"),
-	"/v1/": unasked("below it is the API, which has a test of its own"), "/v1/shared/": unasked("it is of the API"), "/mcp": unasked("MCP has a test of its own"),
+	"/v1/": unasked("below it is the API, which has a test of its own"), "/v1/shared/": unasked("it is of the API"),
+	"/mcp":          unasked("MCP has a test of its own"),
 	"/temporal/ui/": unasked("it redirects to Temporal's UI, which is for operators and has tests of its own"),
 }
 
