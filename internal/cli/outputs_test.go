@@ -271,7 +271,7 @@ w2  (of each turn)  all          all    disabled: gone  3h   turns
 `},
 		{args: "webhook create https://a -o name", out: "\nw1\n", err: "store the secret: it cannot be shown again\n"},
 		{args: "webhook update w", err: "say what to change: --url"},
-		{args: "session update s", err: "say what to change: --title or --label"},
+		{args: "session update s", err: "say what to change: --title, --label, --pinned or --archived"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			r := run("hidden\n", strings.Fields(tc.args)...)
