@@ -19,7 +19,7 @@ await browse(async (page, context) => {
   const card = page.getByRole("region", { name: "Approval needed: mesh__uuid" });
   await card.getByText("Somebody should look.").waitFor();
   for (const what of ["arguments", "tool"]) must(await card.getByText(new RegExp(`${what} [0-9a-f]{12}…`)).isVisible(), `no hash of ${what}`);
-  await page.getByText("waits for you").waitFor();
+  await page.getByText("waits for you").first().waitFor();
   await page.getByRole("link", { name: "Inbox" }).locator(".badge").getByText("1").waitFor();
   await accessible(page, "approval");
   await tabTo(page, card.getByRole("button", { name: "Approve" }));
@@ -27,7 +27,7 @@ await browse(async (page, context) => {
   await card.getByText("approved").waitFor();
 
   const check = async (when) => {
-    await page.getByRole("heading", { name: "Done" }).waitFor();
+    await page.getByRole("heading", { name: "Done", exact: true }).waitFor();
     const answer = page.locator(".markdown").last();
     must(await answer.locator("strong, code, table").count() === 3, `${when}: Markdown is not rendered`);
     must(await answer.locator("img, script, a[href^=javascript]").count() === 0, `${when}: hostile Markdown became elements`);

@@ -45,9 +45,9 @@ export async function browse(scenario, { allowed = () => false, ...options } = {
     const complaints = [];
     page.on("pageerror", (e) => { if (!allowed(String(e))) complaints.push(String(e)); });
     page.on("dialog", (d) => { complaints.push("dialog: " + d.message()); d.dismiss(); });
-    // A page polls what waits while the server refuses the stream of it, or is away.
-    const polled = (m) => m.location().url.endsWith("/v1/approvals:watch");
-    page.on("console", (m) => { if (m.type() === "error" && !polled(m) && !allowed(m.text())) complaints.push(m.text()); });
+    // A page polls what waits while the server refuses the stream of it, or is away; and a turn's page asks for budgets, which not all users may list.
+    const polled = (m) => /\/v1\/(approvals:watch|budgets\?page_size=\d+)$/.test(m.location().url);
+    page.on("console", (m) => { if (m.type() === "error" && !polled(m) && !allowed(m.text())) complaints.push(`${m.text()} ${m.location().url}`); });
     await scenario(page, context);
     must(complaints.length === 0, "the page complains: " + complaints.join("\n"));
   } finally {

@@ -63,5 +63,5 @@ await browse(async (page, context) => {
   await rendered(page, "details", `a[href$="/workflows/${parent.turn}"]`).waitFor();
   const link = rendered(page, "details", `a[href="${base}/turns/${child}"]`);
   const [opened] = await Promise.all([context.waitForEvent("page"), link.click()]);
-  await opened.getByText("tool calculator__evaluate").waitFor();
+  await opened.getByText("calculator__evaluate", { exact: true }).first().waitFor();
 }, { allowed: () => true });
