@@ -158,9 +158,12 @@ func TestGarbagePageTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	c := client(t)
 	session := c.Session("assistant")
+	turn := ""
 	for range 2 {
-		c.Wait(c.Turn(session, "say:hello"))
+		turn = c.Turn(session, "say:hello")
+		c.Wait(turn)
 	}
+	shared := c.Must("POST", "/v1/sessions/"+session+"/shares", harness.JSON{"access": "read", "audience": "anyone"}).Str("url")
 	c.Must("POST", "/v1/banks", harness.JSON{"id": "paged"})
 	hook := "/v1/webhooks/" + c.Must("POST", "/v1/webhooks", harness.JSON{"url": "http://127.0.0.1:1/", "disabled": true}).Str("id")
 	lists := []string{
@@ -169,7 +172,7 @@ func TestGarbagePageTokensAreRefused(t *testing.T) {
 		"/v1/turns", "/v1/sessions/" + session + "/turns", "/v1/sessions/" + session + "/messages",
 		"/v1/approvals", "/v1/budgets", "/v1/sessions/" + session + "/artifacts", "/v1/tool-groups", "/v1/schedules", "/v1/webhooks",
 		"/v1/files", "/v1/routes", "/v1/model-health", hook + "/deliveries", "/v1/banks", "/v1/banks/paged/documents", "/v1/banks/paged/sources",
-		"/v1/memory",
+		"/v1/memory", "/v1/sessions/" + session + "/shares", "/v1/turns/" + turn + "/journal", "/v1" + shared,
 	}
 	paged := 0
 	for _, r := range routes(t, c) {

@@ -39,6 +39,7 @@ var notREST = []string{
 	"windlass.registry.v1.ToolService.RunTool", "windlass.registry.v1.ToolService.StopTool", "windlass.registry.v1.ToolService.WatchTools",
 	"windlass.registry.v1.ServerService.ListServers", "windlass.registry.v1.ServerService.ForwardRequest", // REST's way is MCP
 	"windlass.registry.v1.ServerService.WatchResources",
+	"windlass.sessions.v1.ShareService.WatchShared",                                            // a stream, see gateway/sse
 	"windlass.knowledge.v1.DocumentService.UploadDocument",                                     // a form, see gateway/upload
 	"windlass.sessions.v1.FileService.UploadFile", "windlass.sessions.v1.FileService.ReadFile", // a form and bytes, see gateway/upload
 	"windlass.sessions.v1.FileService.CreateUpload", "windlass.sessions.v1.FileService.AppendUpload", // and the tus protocol
@@ -89,6 +90,8 @@ func TestS14EveryRPCNamesAPermission(t *testing.T) {
 	slices.Sort(without)
 	if want := []string{
 		"authenticated /windlass.policy.v1.PolicyService/GetCaller",
+		"authenticated /windlass.sessions.v1.ShareService/GetShared", // who has the token of a share, if its audience says so
+		"authenticated /windlass.sessions.v1.ShareService/WatchShared",
 	}; !slices.Equal(without, want) {
 		t.Errorf("RPCs that need no permission:\n%s\nwant\n%s", strings.Join(without, "\n"), strings.Join(want, "\n"))
 	}
