@@ -19,14 +19,14 @@ await browse(async (page) => {
   await question.getByRole("textbox").fill("blue");
   await question.getByRole("button", { name: "Answer" }).click();
   await question.waitFor({ state: "detached" }); // the answer is there
-  await page.goto(`${base}/turns/${wait.turn}`);
-  await page.getByText("all is well", { exact: true }).waitFor();
+  await page.goto(`${base}/turns/${wait.turn}?tab=talk`);
+  await page.getByText("all is well", { exact: true }).first().waitFor();
 
   await page.goto(`${base}/turns/${boss}`);
-  await page.getByRole("table").getByRole("link", { name: "agent worker" }).click();
-  await page.getByRole("table").getByText("tool calculator__evaluate").waitFor();
+  await page.getByRole("button", { name: "Unfold agent worker" }).click();
+  await page.locator(".tl-row").filter({ hasText: "calculator__evaluate" }).first().waitFor();
   await page.goto(`${base}/turns/${failed}`);
-  await page.locator(".facts .failed").waitFor();
+  await page.locator(".tl-standing").getByText("failed", { exact: true }).waitFor();
 });
 
 await browse(async (page) => {
