@@ -274,10 +274,10 @@ func number(v any) int {
 func (r *trial) checkTools(events []harness.Event, l leeway) {
 	r.t.Helper()
 	rows, _ := r.client.Must("GET", "/v1/executions?turn_id="+r.turn, nil)["executions"].([]any)
-	if len(rows) != playToolCalls {
-		r.t.Errorf("the ledger has %d rows, want %d: %v", len(rows), playToolCalls, rows)
-	}
 	told := outcomes(events)
+	if len(rows) != playToolCalls {
+		r.t.Errorf("the ledger has %d rows, want %d: %v; the model was told %v", len(rows), playToolCalls, rows, told)
+	}
 	r.h.count("tool calls compared with the ledger", len(rows))
 	for _, one := range rows {
 		row := harness.JSON(one.(map[string]any))
