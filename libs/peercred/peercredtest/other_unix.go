@@ -32,7 +32,11 @@ func Other(t testing.TB, run string, env ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(bin, self, 0o755), os.Chmod(dir, 0o555)); err != nil {
+	// A process that another test starts meanwhile would have the file open for writing, and a file that is cannot be run.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(bin, self, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err := errors.Join(err, os.Chmod(dir, 0o555)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), bin, "-test.run=^"+run+"$")
