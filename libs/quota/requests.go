@@ -48,8 +48,8 @@ func NewCounter(leaser Leaser, log *slog.Logger) *Counter {
 }
 
 // Take counts a request, or returns why it is refused. A request that is refused is not counted. It waits for policy only if this process
-// has no request left: at the first request of a minute, and when requests arrive faster than they are leased. Anonymous callers count together
-// as one user, and not towards their tenant.
+// has no request left: at the first request of a minute, and when requests arrive faster than they are leased. Anonymous callers count
+// together as one user, and not towards their tenant.
 func (c *Counter) Take(ctx context.Context, p *policyv1.Principal, q *policyv1.EffectiveQuota) error {
 	if c == nil || !Requests.AnyOf(q) {
 		return nil

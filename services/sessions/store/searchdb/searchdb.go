@@ -43,8 +43,8 @@ func Due(ctx context.Context, q sqldb.Querier, limit int) ([]Session, error) {
 	}, "SELECT tenant, session_id, seq FROM session_search WHERE due > 0 ORDER BY due, tenant, session_id LIMIT $1", limit)
 }
 
-// Save notes up to which message the words of a locked session are stored. They are complete if it has no later one. It ignores a session whose
-// words were forgotten or stored by another process since v was read.
+// Save notes up to which message the words of a locked session are stored. They are complete if it has no later one. It ignores a
+// session whose words were forgotten or stored by another process since v was read.
 func Save(ctx context.Context, tx sqldb.Tx, v Session, seq int64) error {
 	_, err := sqldb.Exec(ctx, tx, `UPDATE session_search SET seq = $3, due = CASE WHEN EXISTS (SELECT 1 FROM messages m
 		WHERE m.tenant = $1 AND m.session_id = $2 AND m.seq > $3) THEN 1 ELSE 0 END WHERE tenant = $1 AND session_id = $2 AND seq = $4`,
