@@ -39,5 +39,8 @@ const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u200b
 /** visible writes characters that one does not see, or that change the direction of others, as their code points. */
 export const visible = (text: string) => text.replace(unseen, (c) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
+/** webAddress is a URL of the web, "" for what is none, such as a script. */
+export const webAddress = (url: string) => (/^https?:\/\//i.test(url) ? url : "");
+
 /** count is a number with its noun: 1 call, 2 calls. */
 export const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? "" : "s"}`;

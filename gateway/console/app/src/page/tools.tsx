@@ -4,7 +4,7 @@ import { patch, post, query, remove } from "../api";
 import { count, visible } from "../format";
 import { globbed, number, type Execution, type Group, type SourceRow, type ToolRow, type ToolStats } from "../model";
 import { go, type PageProps } from "../route";
-import { can, Confirm, confirmed, failed, Field, filtered, Filters, Page, Problem, Status, Table, Tabs, toast, Took, useLoad, usePages, When, type Filter } from "../ui";
+import { can, Confirm, confirmed, failed, Field, Filters, Page, Problem, Status, Table, Tabs, toast, Took, useFiltered, useLoad, usePages, When, type Filter } from "../ui";
 
 export default function ToolsPage({ params }: PageProps) {
   const tab = params.get("tab") ?? "tools";
@@ -170,7 +170,7 @@ export const callFilters: Filter[] = [
 ];
 
 function Calls({ params }: { params: URLSearchParams }) {
-  return <><Filters of={callFilters} /><CallTable rest={filtered(callFilters, params)} /></>;
+  return <><Filters of={callFilters} /><CallTable rest={useFiltered(callFilters, params)} /></>;
 }
 
 /** CallTable is the ledger: one row a call, each with what came of it. */

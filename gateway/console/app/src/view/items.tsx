@@ -6,7 +6,7 @@ import { get, part, type Approval, type Turn } from "../api";
 import { Prose } from "../chat/text";
 import { callKey, record, nothingSaid, types, type FileRef, type Said } from "../chat/said";
 import type { Child, Item, Text, Tool, TurnView } from "../fold";
-import { bytes, duration, money } from "../format";
+import { bytes, duration, money, visible } from "../format";
 import { parse } from "../json";
 import { approvals, workflows } from "../store";
 import { Stream } from "../stream";
@@ -73,7 +73,7 @@ function asJSON(text: string): unknown {
 export function Payload({ text, label }: { text: string; label: string }) {
   const value = useMemo(() => asJSON(text), [text]);
   if (value !== undefined) return <Json value={value} label={label} />;
-  return <pre tabIndex={0} aria-label={label}>{text.length > 100_000 ? `${text.slice(0, 100_000)}\n… ${text.length - 100_000} more characters` : text}</pre>;
+  return <pre tabIndex={0} aria-label={label}>{text.length > 100_000 ? `${visible(text.slice(0, 100_000))}\n… ${text.length - 100_000} more characters` : visible(text)}</pre>;
 }
 
 function ToolView({ item, of }: { item: Tool; of: Context }) {
