@@ -8,6 +8,9 @@ export function duration(ms: number): string {
   return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3600)} h`;
 }
 
+/** micros are the millionths of a US dollar of an amount in dollars, which may be text. */
+export const micros = (dollars: unknown) => Math.round(Number(dollars || 0) * 1e6);
+
 /** money formats millionths of a US dollar, "" for none. */
 export function money(micros: number): string {
   return micros ? `$${(micros / 1e6).toFixed(micros < 10_000 ? 6 : micros < 100_000_000 ? 4 : 2)}` : "";

@@ -68,7 +68,7 @@ export function useStats(): Map<string, ToolStats> {
 
 export const toolState = (t: ToolRow) => (t.drifted ? "drifted" : !t.available ? "unavailable" : t.deprecated ? "deprecated" : "available");
 
-export const Rate = ({ of }: { of?: { errors: string; error_rate: number } }) => (number(of?.errors) ? <span class="note bad-text">{of!.errors} ({Math.round(of!.error_rate * 100)} %)</span> : <span class="dim">–</span>);
+const Rate = ({ of }: { of?: { errors: string; error_rate: number } }) => (number(of?.errors) ? <span class="note bad-text">{of!.errors} ({Math.round(of!.error_rate * 100)} %)</span> : <span class="dim">–</span>);
 
 const effects: Record<string, string> = {
   read: "only reads: it may be repeated and cached", idempotent: "changes something, and may be repeated", once: "must not be repeated: an unknown outcome waits for a person",
@@ -161,7 +161,7 @@ function EditGroup({ of, onClose }: { of: Group | null; onClose: () => void }) {
   );
 }
 
-export const callFilters: Filter[] = [
+const callFilters: Filter[] = [
   { key: "tool", name: "Tool", kind: "text" },
   { key: "source", name: "Source", kind: "text" },
   { key: "state", name: "State", kind: "choice", choices: ["open", "done", "failed", "unresolved", "waiting"] },

@@ -1,7 +1,7 @@
 // Turns: what agents do and have done, with search, filters and cancelling of several.
 import { useSignal } from "@preact/signals";
 import { post } from "../api";
-import { count, visible } from "../format";
+import { count, money, visible } from "../format";
 import { isOver, millis, number, tokens, type TurnRow } from "../model";
 import type { PageProps } from "../route";
 import { agents, approvals } from "../store";
@@ -85,7 +85,7 @@ function summary(rows: TurnRow[], more: boolean): string {
   for (const t of rows) of.set(t.status, (of.get(t.status) ?? 0) + 1);
   const cost = rows.reduce((sum, t) => sum + number(t.usage?.cost_micros), 0);
   const parts = statuses.filter((s) => of.has(s)).map((s) => `${of.get(s)} ${s}`);
-  return `${more ? "First " : ""}${count(rows.length, "turn")}${parts.length ? `: ${parts.join(", ")}` : ""}${cost ? `, $${(cost / 1e6).toFixed(2)}` : ""}.`;
+  return `${more ? "First " : ""}${count(rows.length, "turn")}${parts.length ? `: ${parts.join(", ")}` : ""}${cost ? `, ${money(cost)}` : ""}.`;
 }
 
 /** cancel cancels turns one by one, and says which it could not. */

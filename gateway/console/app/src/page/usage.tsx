@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { patch, post, query, remove } from "../api";
 import { slots, type Bar } from "../bars";
-import { count, money } from "../format";
+import { count, micros, money } from "../format";
 import { number, type Budget, type BudgetNode, type UsageRow } from "../model";
 import { setParams, type PageProps } from "../route";
 import { agents, models } from "../store";
@@ -104,7 +104,6 @@ function Failures({ of: r, tab }: { of: UsageRow; tab: string }) {
   return tab === "agents" ? <a class="bad-text figure" href={`/turns?agent_id=${r.key}&status=failed`}>{text}</a> : <span class="bad-text figure">{text}</span>;
 }
 
-const micros = (text: string) => Math.round(Number(text || 0) * 1e6);
 const plainly = (n: number) => n.toLocaleString();
 
 /** uses are the limits of a budget with what is used and reserved of them. */

@@ -52,7 +52,7 @@ function Choose({ turn, other }: { turn: TurnDetail; other: string }) {
 }
 
 /** sameness says in a word what two calls have in common. */
-export function sameness(r: Pick<Row, "a" | "b" | "same_arguments" | "same_result">): string {
+function sameness(r: Pick<Row, "a" | "b" | "same_arguments" | "same_result">): string {
   if (!r.b) return "only left";
   if (!r.a) return "only right";
   if (!r.same_arguments) return "other arguments";

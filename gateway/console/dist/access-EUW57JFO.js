@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-7H3MNF6I.js";import"./chunk-O6RMYVYN.js";import"./chunk-WBLWCETB.js";import"./chunk-UZ2PANUN.js";import"./chunk-IYZIZAFE.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

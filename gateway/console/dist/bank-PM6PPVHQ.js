@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-DTBDTCOX.js";import"./chunk-WBLWCETB.js";import"./chunk-UZ2PANUN.js";import"./chunk-IYZIZAFE.js";import"./chunk-WOT6VMZA.js";export{b as Passages,a as default};

@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-XEDD5GFA.js";import"./chunk-RHW2YXKD.js";import"./chunk-WBLWCETB.js";import"./chunk-UZ2PANUN.js";import"./chunk-IYZIZAFE.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

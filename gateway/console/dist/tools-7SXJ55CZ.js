@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f,g,h}from"./chunk-RHW2YXKD.js";import"./chunk-WBLWCETB.js";import"./chunk-UZ2PANUN.js";import"./chunk-IYZIZAFE.js";import"./chunk-WOT6VMZA.js";export{h as CallTable,b as Changed,f as Effect,e as Rate,g as callFilters,a as default,d as toolState,c as useStats};
