@@ -60,8 +60,8 @@ func TestEachKindOfSourceOfABank(t *testing.T) {
 			fmt.Fprintf(w, "<urlset><url><loc>http://%s/a.html</loc></url></urlset>", r.Host)
 			return
 		}
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprint(w, "<html><title>A</title><p>Thirty days.</p></html>")
+		w.Header().Set("Content-Type", "text/x-markdown")
+		fmt.Fprint(w, "---\nlabels: [board]\n---\n# A\n\nThirty days.\n")
 	}))
 	host := strings.TrimPrefix(site, "http://")
 	k := newKit(t, knowledge.Config{Folders: []string{dir}})
@@ -87,9 +87,11 @@ func TestEachKindOfSourceOfABank(t *testing.T) {
 			t.Errorf("%s has %q, want %q", bank, names, row.want)
 		}
 	}
-	k.policy.give("bob", "knowledge.bank.folder")
-	if names := k.user("bob").names("folder"); len(names) != 0 {
-		t.Errorf("a caller without the label of the front matter sees %q", names)
+	k.policy.give("bob", "knowledge.bank.*")
+	for _, bank := range []string{"folder", "url", "sitemap"} {
+		if names := k.user("bob").names(bank); len(names) != 0 {
+			t.Errorf("a caller without the label of the front matter sees %q of %s", names, bank)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ type Page struct {
 	MediaType string
 	// Validator is what Get takes the next time; "" = the server gave none.
 	Validator string
-	// Labels are those that the server says; Labelled reports whether it says any.
+	// Labels are those that the server says.
 	Labels []string
 	// Unchanged pages are as they were when they got the validator; Gone ones are no longer there.
 	Unchanged, Gone bool
