@@ -240,6 +240,35 @@ func TestDocumentsAreGivenBackTheirContent(t *testing.T) {
 	k.has(map[string]string{"a": "one staff", "b": "two staff", "c": "three staff"})
 }
 
+// TestLabelsStayUntilTheTextThatHasThemIsReplaced: and until then a sync with nothing new finds the item unchanged.
+func TestLabelsStayUntilTheTextThatHasThemIsReplaced(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(k *kit) {
+		ingest := func() {
+			k.Helper()
+			list, err := k.records.Documents(k.Context(), tenant, bank, []string{"staff", "law"}, "", 9)
+			k.must(err)
+			for _, d := range list {
+				_, err := k.records.FinishIngestion(k.Context(), store.Pending{Tenant: tenant, Version: d.LatestVersion}, store.Ingested{})
+				k.must(err)
+			}
+		}
+		k.site.set(map[string]string{"a": "#law\none"})
+		k.sync(syncs.Synced, store.Progress{Added: 1, Total: 1})
+		ingest()
+		k.site.set(map[string]string{"a": "two"})
+		k.queue(k.source)
+		k.sync(syncs.Synced, store.Progress{Updated: 1, Total: 1})
+		k.has(map[string]string{"a": "two law,staff"})
+		k.queue(k.source)
+		k.sync(syncs.Synced, store.Progress{Unchanged: 1, Total: 1})
+		ingest()
+		k.has(map[string]string{"a": "two staff"})
+		k.queue(k.source)
+		k.sync(syncs.Synced, store.Progress{Unchanged: 1, Total: 1})
+	})
+}
+
 // TestNamesOfOthersAreLeftAlone: neither an upload nor the document of another source is replaced.
 func TestNamesOfOthersAreLeftAlone(t *testing.T) {
 	t.Parallel()
