@@ -185,17 +185,25 @@ func TestASourceThatEndsEarlyLosesNothing(t *testing.T) {
 
 func TestLimitsOfSources(t *testing.T) {
 	t.Parallel()
-	k := newKit(t, tables.SQLite(t))
+	for _, tolerant := range []bool{false, true} {
+		k := newKit(t, tables.SQLite(t))
+		k.site.tolerant = tolerant
+		k.limits()
+	}
+}
+
+// limits reaches the limits of documents and of items.
+func (k *kit) limits() {
 	texts := map[string]string{}
 	for i := range 60 {
 		texts[fmt.Sprint("item", i)] = "text"
 	}
 	k.site.set(texts)
-	if got, err := k.Sync(t.Context(), tenant, k.source.Sync); got != syncs.Failed || err != nil {
-		t.Errorf("too many documents: %q, %v", got, err)
+	if got, err := k.Sync(k.Context(), tenant, k.source.Sync); got != syncs.Failed || err != nil {
+		k.Errorf("too many documents: %q, %v", got, err)
 	}
 	if src := k.read(k.source); !strings.Contains(src.Problem, "40 documents") || src.Progress.Added != 40 {
-		t.Errorf("too many documents: %+v", src)
+		k.Errorf("too many documents: %+v", src)
 	}
 	k.site.fails = map[string]string{}
 	k.site.set(nil)
@@ -203,11 +211,11 @@ func TestLimitsOfSources(t *testing.T) {
 		k.site.fails[fmt.Sprint("item", i)] = "away"
 	}
 	k.queue(k.source)
-	if got, err := k.Sync(t.Context(), tenant, k.read(k.source).Sync); got != syncs.Failed || err != nil {
-		t.Errorf("too many items: %q, %v", got, err)
+	if got, err := k.Sync(k.Context(), tenant, k.read(k.source).Sync); got != syncs.Failed || err != nil {
+		k.Errorf("too many items: %q, %v", got, err)
 	}
 	if src := k.read(k.source); !strings.Contains(src.Problem, "more than 50 items") || len(src.Problems) != 20 {
-		t.Errorf("too many items: %q with %d problems", src.Problem, len(src.Problems))
+		k.Errorf("too many items: %q with %d problems", src.Problem, len(src.Problems))
 	}
 }
 
