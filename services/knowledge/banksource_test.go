@@ -60,8 +60,8 @@ func TestEachKindOfSourceOfABank(t *testing.T) {
 			fmt.Fprintf(w, "<urlset><url><loc>http://%s/a.html</loc></url></urlset>", r.Host)
 			return
 		}
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprint(w, "<html><title>A</title><p>Thirty days.</p></html>")
+		w.Header().Set("Content-Type", "text/x-markdown")
+		fmt.Fprint(w, "---\nlabels: [board]\n---\n# A\n\nThirty days.\n")
 	}))
 	host := strings.TrimPrefix(site, "http://")
 	k := newKit(t, knowledge.Config{Folders: []string{dir}})
@@ -87,9 +87,11 @@ func TestEachKindOfSourceOfABank(t *testing.T) {
 			t.Errorf("%s has %q, want %q", bank, names, row.want)
 		}
 	}
-	k.policy.give("bob", "knowledge.bank.folder")
-	if names := k.user("bob").names("folder"); len(names) != 0 {
-		t.Errorf("a caller without the label of the front matter sees %q", names)
+	k.policy.give("bob", "knowledge.bank.*")
+	for _, bank := range []string{"folder", "url", "sitemap"} {
+		if names := k.user("bob").names(bank); len(names) != 0 {
+			t.Errorf("a caller without the label of the front matter sees %q of %s", names, bank)
+		}
 	}
 }
 
@@ -184,6 +186,39 @@ func TestSourcesThatCannotBe(t *testing.T) {
 	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
 	_, err = c.sources.DeleteBankSource(t.Context(), &knowledgev1.DeleteBankSourceRequest{BankId: "handbook", SourceId: "bsr_none"})
 	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+}
+
+// TestLabelsHideSources: a source with a label that the caller may not read does not exist for it.
+func TestLabelsHideSources(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, knowledge.Config{})
+	c, bob := k.as(authn.Local()), k.user("bob")
+	c.bank("handbook")
+	hidden := c.source("handbook", &knowledgev1.BankSource{Kind: "docs", Labels: []string{"staff", "board"}})
+	c.source("handbook", &knowledgev1.BankSource{Kind: "docs", Labels: []string{"board"}})
+	seen := c.source("handbook", &knowledgev1.BankSource{Kind: "docs", Labels: []string{"staff"}})
+	k.policy.give("bob", "knowledge.bank.handbook", "knowledge.label.staff")
+	list, err := bob.sources.ListBankSources(t.Context(), &knowledgev1.ListBankSourcesRequest{BankId: "handbook", PageSize: 1})
+	if err != nil || len(list.GetSources()) != 1 || list.GetSources()[0].GetId() != seen.GetId() || list.GetNextPageToken() != "" {
+		t.Errorf("listed %v, %v", list, err)
+	}
+	bank, id, ctx := "handbook", hidden.GetId(), t.Context()
+	_, err = bob.sources.GetBankSource(ctx, &knowledgev1.GetBankSourceRequest{BankId: bank, SourceId: id})
+	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+	_, err = bob.sources.SyncBankSource(ctx, &knowledgev1.SyncBankSourceRequest{BankId: bank, SourceId: id})
+	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+	_, err = bob.sources.PauseBankSource(ctx, &knowledgev1.PauseBankSourceRequest{BankId: bank, SourceId: id})
+	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+	_, err = bob.sources.ResumeBankSource(ctx, &knowledgev1.ResumeBankSourceRequest{BankId: bank, SourceId: id})
+	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+	_, err = bob.sources.DeleteBankSource(ctx, &knowledgev1.DeleteBankSourceRequest{BankId: bank, SourceId: id})
+	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+	if now, err := c.sources.GetBankSource(ctx, &knowledgev1.GetBankSourceRequest{BankId: bank, SourceId: id}); err != nil || now.GetPaused() {
+		t.Errorf("after the calls of another: %v, %v", now, err)
+	}
+	if _, err := bob.sources.SyncBankSource(ctx, &knowledgev1.SyncBankSourceRequest{BankId: bank, SourceId: seen.GetId()}); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAPausedBankIngestsNothing(t *testing.T) {

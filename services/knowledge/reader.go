@@ -41,10 +41,10 @@ func (r reader) Read(ctx context.Context, c ingest.Content) (store.Ingested, err
 
 // labels implements syncs.Deps.Labels.
 func labels(mediaType string, data []byte) ([]string, error) {
-	if base, _, _ := strings.Cut(mediaType, ";"); base != "text/markdown" {
+	if base, _, _ := strings.Cut(mediaType, ";"); !(markdown.Format{}).Reads(base) {
 		return nil, nil
 	}
-	out, err := markdown.Labels(string(data))
+	out, err := markdown.Labels(parse.Input{MediaType: mediaType, Data: data})
 	if refused, ok := errors.AsType[*parse.Error](err); ok {
 		return nil, fault.Invalid("labels", "it %s", refused.Text)
 	}

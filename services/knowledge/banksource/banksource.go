@@ -84,13 +84,29 @@ func (s *Service) Get(ctx context.Context, bank, id string) (store.Source, error
 	return s.with(ctx, bank, id, s.Store.Source)
 }
 
-// List returns at most limit sources of a bank that the caller may read, whose id is after the given one, oldest first.
+// List returns at most limit sources of a bank that the caller may read, whose id is after the given one, oldest first. It leaves out those
+// with a label that the caller may not read.
 func (s *Service) List(ctx context.Context, bank, after string, limit int) ([]store.Source, error) {
-	b, _, err := s.Access.Bank(ctx, bank)
+	b, scope, err := s.Access.Bank(ctx, bank)
 	if err != nil {
 		return nil, err
 	}
-	return s.Store.Sources(ctx, b.Tenant, b.ID, after, limit)
+	var out []store.Source
+	for {
+		part, err := s.Store.Sources(ctx, b.Tenant, b.ID, after, limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, src := range part {
+			if readable(scope, src) && len(out) < limit {
+				out = append(out, src)
+			}
+		}
+		if len(part) < limit || len(out) == limit {
+			return out, nil
+		}
+		after = part[len(part)-1].ID
+	}
 }
 
 // Sync queues a sync, unless one is queued or runs.
@@ -115,18 +131,24 @@ func (s *Service) Pause(ctx context.Context, bank, id string, paused bool) (stor
 	return out, err
 }
 
-// with calls f for a source of a bank that the caller may read.
+// with calls f for a source that the caller may read.
 func (s *Service) with(ctx context.Context, bank, id string,
 	f func(ctx context.Context, tenant, bank, id string) (store.Source, error),
 ) (store.Source, error) {
-	b, _, err := s.Access.Bank(ctx, bank)
+	b, scope, err := s.Access.Bank(ctx, bank)
 	if err != nil {
 		return store.Source{}, err
 	}
 	if strings.ContainsRune(id, 0) { // PostgreSQL cannot hold it
 		return store.Source{}, noSource(id)
 	}
-	out, err := f(ctx, b.Tenant, b.ID, id)
+	out, err := s.Store.Source(ctx, b.Tenant, b.ID, id) // its labels never change
+	if err == nil && !readable(scope, out) {
+		return store.Source{}, noSource(id)
+	}
+	if err == nil {
+		out, err = f(ctx, b.Tenant, b.ID, id)
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		err = noSource(id)
 	}
@@ -147,6 +169,9 @@ func (s *Service) Delete(ctx context.Context, bank, id string) error {
 	}
 	return nil
 }
+
+// readable reports whether a caller may read all labels of a source. Other sources do not exist for it, as documents do not.
+func readable(scope access.Scope, src store.Source) bool { return scope.CheckLabels(src.Spec.Labels) == nil }
 
 func noSource(id string) error {
 	return fault.NotFound("source %q does not exist", strings.ReplaceAll(id, "\x00", ""))

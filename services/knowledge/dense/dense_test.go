@@ -185,8 +185,23 @@ func TestACacheKeepsWhatFits(t *testing.T) {
 	if length(b) != 200 || length(a) != 0 {
 		t.Error("the bank used least recently was not dropped")
 	}
-	if err := c.Use(large, fill(2000)); !errors.Is(err, dense.ErrTooLarge) || length(large) != 0 {
-		t.Errorf("a bank that does not fit: %v", err)
+	if err := c.Use(b, fill(200)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Use(large, fill(2000)); !errors.Is(err, dense.ErrTooLarge) || length(large) != 0 || length(b) != 200 {
+		t.Errorf("a bank that does not fit: %v, and %d codes of another", err, length(b))
+	}
+	stopped := errors.New("stopped")
+	if err := c.Use(large, func(x *dense.Index) (*dense.Index, error) {
+		if x, _ := fill(2000)(x); c.Holds(x) {
+			t.Error("2,000 codes count as small")
+		}
+		return x, stopped
+	}); !errors.Is(err, stopped) || length(large) != 0 || length(b) != 200 {
+		t.Errorf("a bank that was found too large: %v, and %d codes of another", err, length(b))
+	}
+	if code := dense.Code(v); c.Fits(2000, code) || !c.Fits(200, code) {
+		t.Error("2,000 codes may fit, or 200 may not")
 	}
 	failed := errors.New("failed")
 	if err := c.Use(a, func(*dense.Index) (*dense.Index, error) { return nil, failed }); !errors.Is(err, failed) || length(a) != 0 {

@@ -39,8 +39,11 @@ func (x *Index) Last() int64 { return x.last }
 // Len is how many entries were added, those without a code included.
 func (x *Index) Len() int { return len(x.chunks) + x.empty }
 
+// entryBytes is the memory that an entry takes besides its code, nameBytes that of a document.
+const entryBytes, nameBytes = 16, 96
+
 // Bytes is about the memory that the index takes.
-func (x *Index) Bytes() int { return 8*cap(x.codes) + 16*cap(x.chunks) + 96*len(x.names) }
+func (x *Index) Bytes() int { return 8*cap(x.codes) + entryBytes*cap(x.chunks) + nameBytes*len(x.names) }
 
 // Add adds an entry, whose seq is greater than that of those before. An entry with a code of another length counts as one without.
 func (x *Index) Add(e Entry) {

@@ -131,6 +131,9 @@ func (s *Searcher) near(ctx context.Context, snapshot store.Snapshot, q Query, v
 func (s *Searcher) nearInBank(
 	ctx context.Context, snapshot store.Snapshot, find store.Find, v vectorQuery, state store.VectorState,
 ) (found []scored, err error) {
+	if !s.hybrid.Codes.Fits(state.Vectors, v.code) {
+		return nil, dense.ErrTooLarge
+	}
 	readable, err := snapshot.Readable(ctx, find)
 	if err != nil {
 		return nil, err
@@ -138,7 +141,7 @@ func (s *Searcher) nearInBank(
 	var ids []int64
 	gone := 0 // entries in memory that are deleted, or newer than the snapshot
 	err = s.hybrid.Codes.Use(dense.Key{Tenant: find.Tenant, Bank: find.Bank, Space: v.space.ID}, func(x *dense.Index) (*dense.Index, error) {
-		x, err := load(ctx, snapshot, find, v.space.ID, state, x)
+		x, err := s.load(ctx, snapshot, find, v.space.ID, state, x)
 		if err == nil {
 			gone = max(0, x.Len()-int(state.Vectors))
 			ids = x.Nearest(v.code, nearest+gone, readable.Has)
@@ -166,8 +169,9 @@ func (s *Searcher) nearInBank(
 	return found, nil
 }
 
-// load adds to an index what a bank has got since it was used, and builds it again if much of it is deleted.
-func load(
+// load adds to an index what a bank has got since it was used, and builds it again if much of it is deleted. It stops once the index is too
+// large for the memory.
+func (s *Searcher) load(
 	ctx context.Context, snapshot store.Snapshot, find store.Find, space int64, state store.VectorState, x *dense.Index,
 ) (*dense.Index, error) {
 	for {
@@ -179,7 +183,9 @@ func load(
 			for _, c := range codes {
 				x.Add(dense.Entry{Seq: c.Seq, Chunk: c.Chunk, Document: c.Document, Ordinal: c.Ordinal, Code: c.Code})
 			}
-			more = len(codes) == codePage
+			if more = len(codes) == codePage; !s.hybrid.Codes.Holds(x) {
+				return x, dense.ErrTooLarge
+			}
 		}
 		if gone := int64(x.Len()) - state.Vectors; gone <= maxGone+state.Vectors/4 {
 			return x, nil

@@ -53,6 +53,45 @@ func TestAPageIsReadOnlyWhenItHasChanged(t *testing.T) {
 	}
 }
 
+// TestAPageWithOtherLabelsIsReadAgain: its server says that the content is unchanged, and with which labels.
+func TestAPageWithOtherLabelsIsReadAgain(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, before, after string
+		want                string // the labels if it is read again; "same" if not
+	}{
+		{"the same", "staff, board", "staff,board,", "same"},
+		{"one more", "staff", "staff, board", "staff board"},
+		{"the first", "", "staff", "staff"},
+		{"none", "staff", " ", ""},
+		{"no header", "staff", "", "same"},
+	} {
+		said := row.before
+		base := egresstest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"1"`)
+			if said != "" {
+				w.Header().Set("Windlass-Labels", said)
+			}
+			if r.Header.Get("If-None-Match") != "" {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			fmt.Fprint(w, "text")
+		}))
+		kind, spec := newPage(t), store.SourceSpec{Kind: "url", URL: base + "/a"}
+		first := read(t, kind, spec, newVisitor())
+		said = row.after
+		second := read(t, kind, spec, first.next())
+		item, found := second.found[spec.URL]
+		if got := strings.Join(item.Labels, " "); found == (row.want == "same") || found && got != row.want {
+			t.Errorf("%s: read again %v, with the labels %q", row.name, found, got)
+		}
+		if third := read(t, kind, spec, second.next()); found && len(third.same) != 1 {
+			t.Errorf("%s: the third time %+v", row.name, third)
+		}
+	}
+}
+
 // TestServersThatLie: each answer has an outcome in bounded time and memory, and none makes a document vanish but that it is gone.
 func TestServersThatLie(t *testing.T) {
 	t.Parallel()

@@ -136,7 +136,8 @@ type Put struct {
 }
 
 // PutDocument stores a document. One of the same name gets a new version, unless it has the same content and media type; its labels and
-// attributes are replaced. It returns the document as it is then. Errors are ErrNotFound for the bank, ErrTooMany and ErrHidden.
+// attributes are replaced, but it keeps the labels of a live version with another content until the new one is live. It returns the document
+// as it is then. Errors are ErrNotFound for the bank, ErrTooMany and ErrHidden.
 func (s documentRows) PutDocument(ctx context.Context, p Put) (out Document, err error) {
 	p.Document = p.Document.normal()
 	err = s.db.Write(ctx, func(tx sqldb.Tx) error {
@@ -194,22 +195,9 @@ func addDocument(ctx context.Context, tx sqldb.Tx, p Put) (Document, error) {
 // replaceDocument stores what is new of a document that is there.
 func replaceDocument(ctx context.Context, tx sqldb.Tx, d Document, p Put) (Document, error) {
 	in := p.Document
-	if !slices.Equal(d.Labels, in.Labels) || !maps.Equal(d.Attributes, in.Attributes) {
-		d.Labels, d.Attributes = in.Labels, in.Attributes
-		labels, attributes, err := encodeLabels(d)
-		if err != nil {
-			return d, err
-		}
-		if err := sqldb.ExecOne(ctx, tx, "UPDATE documents SET labels = $3, attributes = $4 WHERE tenant = $1 AND id = $2", d.Tenant, d.ID,
-			labels, attributes); err != nil {
-			return d, err
-		}
-		if err := errors.Join(dropLabels(ctx, tx, d), insertLabels(ctx, tx, d)); err != nil {
-			return d, err
-		}
-	}
-	if d.SHA256 == in.SHA256 && d.MediaType == in.MediaType {
-		return d, nil
+	same := d.SHA256 == in.SHA256 && d.MediaType == in.MediaType
+	if err := relabel(ctx, tx, &d, in, same); err != nil || same {
+		return d, err
 	}
 	if d.LatestVersion != d.Version { // it was never ready, and never will be
 		if err := dropVersion(ctx, tx, d.Tenant, d.LatestVersion); err != nil {
@@ -224,6 +212,65 @@ func replaceDocument(ctx context.Context, tx sqldb.Tx, d Document, p Put) (Docum
 		return d, err
 	}
 	return d, addVersion(ctx, tx, d, p.Data)
+}
+
+// relabel gives a document the labels and attributes of what is stored. While a live version with another content is found, labels are only
+// added: those that the document is to have are noted for the moment at which its latest version becomes the live one.
+func relabel(ctx context.Context, tx sqldb.Tx, d *Document, in Document, same bool) error {
+	before, wanted := *d, in.Labels
+	if d.Version != "" && (!same || d.LatestVersion != d.Version) {
+		in.Labels = slices.Compact(slices.Sorted(slices.Values(slices.Concat(d.Labels, wanted))))
+	}
+	d.Labels, d.Attributes = in.Labels, in.Attributes
+	if err := setNextLabels(ctx, tx, *d, wanted); err != nil {
+		return err
+	}
+	if slices.Equal(d.Labels, before.Labels) && maps.Equal(d.Attributes, before.Attributes) {
+		return nil
+	}
+	return setLabels(ctx, tx, *d)
+}
+
+// setLabels stores the labels and attributes of a document.
+func setLabels(ctx context.Context, tx sqldb.Tx, d Document) error {
+	labels, attributes, err := encodeLabels(d)
+	if err != nil {
+		return err
+	}
+	if err := sqldb.ExecOne(ctx, tx, "UPDATE documents SET labels = $3, attributes = $4 WHERE tenant = $1 AND id = $2", d.Tenant, d.ID, labels,
+		attributes); err != nil {
+		return err
+	}
+	return errors.Join(dropLabels(ctx, tx, d), insertLabels(ctx, tx, d))
+}
+
+// setNextLabels notes which labels a document gets when its latest version is live.
+func setNextLabels(ctx context.Context, tx sqldb.Tx, d Document, wanted []string) error {
+	var next any // none: it has them
+	if !slices.Equal(d.Labels, wanted) {
+		text, _, err := encodeLabels(Document{Labels: wanted})
+		if err != nil {
+			return err
+		}
+		next = text
+	}
+	return sqldb.ExecOne(ctx, tx, "UPDATE documents SET next_labels = $3 WHERE tenant = $1 AND id = $2", d.Tenant, d.ID, next)
+}
+
+// takeNextLabels gives a document the labels that were noted for it.
+func takeNextLabels(ctx context.Context, tx sqldb.Tx, d Document) error {
+	noted, err := sqldb.One(ctx, tx, sqldb.Column[[]byte], "SELECT next_labels FROM documents WHERE tenant = $1 AND id = $2", d.Tenant, d.ID)
+	if err != nil || noted == nil {
+		return err
+	}
+	d.Labels = nil
+	if err := json.Unmarshal(noted, &d.Labels); err != nil {
+		return fmt.Errorf("decode document %s: %w", d.ID, err)
+	}
+	if err := setNextLabels(ctx, tx, d, d.Labels); err != nil {
+		return err
+	}
+	return setLabels(ctx, tx, d)
 }
 
 // DeleteDocument deletes a document with its versions, and chunks, content and words that no other has; ErrNotFound.

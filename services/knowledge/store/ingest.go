@@ -147,7 +147,7 @@ func replaceLive(ctx context.Context, tx sqldb.Tx, d Document, in Ingested) erro
 	if err := insertChunks(ctx, tx, d, d.LatestVersion, in.Chunks); err != nil {
 		return err
 	}
-	if err := moveVectors(ctx, tx, d, kept, in.Chunks); err != nil {
+	if err := errors.Join(moveVectors(ctx, tx, d, kept, in.Chunks), takeNextLabels(ctx, tx, d)); err != nil {
 		return err
 	}
 	return setIngestion(ctx, tx, d, "state = 'ready', problem = '', live_version = latest_version, title = $3, text_bytes = $4, chunks = $5",

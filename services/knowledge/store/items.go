@@ -20,7 +20,8 @@ type Item struct {
 	SHA256 string
 	// Labels are those that it brought itself.
 	Labels []string
-	// Document is what it became. Of Items, it has ID, Name, MediaType, SHA256, Labels and Attributes only, as they are now.
+	// Document is what it became. Of Items, it has ID, Name, MediaType, SHA256, Labels and Attributes only, as they are now; Labels are those
+	// that it has once its latest version is live.
 	Document Document
 }
 
@@ -42,7 +43,7 @@ func scanItem(row sqldb.Scanner) (i Item, err error) {
 // Items returns the items of a source whose documents exist.
 func (s sourceRows) Items(ctx context.Context, src Source) ([]Item, error) {
 	return sqldb.All(ctx, s.db.Reader(), scanItem, `SELECT i.item, i.validator, i.sha256, i.labels, d.id, d.name, d.media_type, d.sha256,
-		d.labels, d.attributes FROM source_items i JOIN documents d ON d.tenant = i.tenant AND d.id = i.document
+		COALESCE(d.next_labels, d.labels), d.attributes FROM source_items i JOIN documents d ON d.tenant = i.tenant AND d.id = i.document
 		WHERE i.tenant = $1 AND i.source = $2`, src.Tenant, src.ID)
 }
 

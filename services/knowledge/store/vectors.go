@@ -250,15 +250,32 @@ func (s vectorRows) TrimSpaces(ctx context.Context, k BankKey, live int64, limit
 		if more = false; err != nil || is == 0 {
 			return err
 		}
-		n, err := sqldb.Exec(ctx, tx, `DELETE FROM chunk_vectors WHERE seq IN (SELECT seq FROM chunk_vectors
-			WHERE tenant = $1 AND bank = $2 AND space <> $3 LIMIT $4)`, k.Tenant, k.Bank, live, limit)
-		if more = n == int64(limit); err != nil || more {
+		gone, err := sqldb.All(ctx, tx, sqldb.Column[int64], `DELETE FROM chunk_vectors WHERE seq IN (SELECT seq FROM chunk_vectors
+			WHERE tenant = $1 AND bank = $2 AND space <> $3 LIMIT $4) RETURNING space`, k.Tenant, k.Bank, live, limit)
+		if err != nil {
 			return err
+		}
+		if more = len(gone) == limit; more {
+			return countTrimmed(ctx, tx, k, gone)
 		}
 		_, err = sqldb.Exec(ctx, tx, "DELETE FROM bank_spaces WHERE tenant = $1 AND bank = $2 AND space <> $3", k.Tenant, k.Bank, live)
 		return err
 	})
 	return more, err
+}
+
+// countTrimmed subtracts deleted vectors of a bank, which are named by their spaces: one of these may become the live one again.
+func countTrimmed(ctx context.Context, tx sqldb.Tx, k BankKey, gone []int64) error {
+	counts := map[int64]int64{}
+	for _, space := range gone {
+		counts[space]--
+	}
+	for space, n := range counts {
+		if err := countVectors(ctx, tx, k, space, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // LiveSpaces returns the spaces that searches of some banks of a tenant use. Banks without one are left out.

@@ -38,6 +38,8 @@ type site struct {
 	fails map[string]string
 	err   error
 	reads int
+	// tolerant sites report an item as failed that is not taken, as a sitemap does with a page that cannot be read.
+	tolerant bool
 	// before is called before each item.
 	before func(key string)
 }
@@ -60,7 +62,11 @@ func (s *site) Read(ctx context.Context, _ store.SourceSpec, v source.Visitor) e
 			continue
 		}
 		s.reads++
-		if err := v.Found(ctx, item); err != nil {
+		err := v.Found(ctx, item)
+		if s.tolerant && err != nil {
+			err = v.Failed(ctx, key, err.Error())
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -185,17 +185,25 @@ func TestASourceThatEndsEarlyLosesNothing(t *testing.T) {
 
 func TestLimitsOfSources(t *testing.T) {
 	t.Parallel()
-	k := newKit(t, tables.SQLite(t))
+	for _, tolerant := range []bool{false, true} {
+		k := newKit(t, tables.SQLite(t))
+		k.site.tolerant = tolerant
+		k.limits()
+	}
+}
+
+// limits reaches the limits of documents and of items.
+func (k *kit) limits() {
 	texts := map[string]string{}
 	for i := range 60 {
 		texts[fmt.Sprint("item", i)] = "text"
 	}
 	k.site.set(texts)
-	if got, err := k.Sync(t.Context(), tenant, k.source.Sync); got != syncs.Failed || err != nil {
-		t.Errorf("too many documents: %q, %v", got, err)
+	if got, err := k.Sync(k.Context(), tenant, k.source.Sync); got != syncs.Failed || err != nil {
+		k.Errorf("too many documents: %q, %v", got, err)
 	}
 	if src := k.read(k.source); !strings.Contains(src.Problem, "40 documents") || src.Progress.Added != 40 {
-		t.Errorf("too many documents: %+v", src)
+		k.Errorf("too many documents: %+v", src)
 	}
 	k.site.fails = map[string]string{}
 	k.site.set(nil)
@@ -203,11 +211,11 @@ func TestLimitsOfSources(t *testing.T) {
 		k.site.fails[fmt.Sprint("item", i)] = "away"
 	}
 	k.queue(k.source)
-	if got, err := k.Sync(t.Context(), tenant, k.read(k.source).Sync); got != syncs.Failed || err != nil {
-		t.Errorf("too many items: %q, %v", got, err)
+	if got, err := k.Sync(k.Context(), tenant, k.read(k.source).Sync); got != syncs.Failed || err != nil {
+		k.Errorf("too many items: %q, %v", got, err)
 	}
 	if src := k.read(k.source); !strings.Contains(src.Problem, "more than 50 items") || len(src.Problems) != 20 {
-		t.Errorf("too many items: %q with %d problems", src.Problem, len(src.Problems))
+		k.Errorf("too many items: %q with %d problems", src.Problem, len(src.Problems))
 	}
 }
 
@@ -238,6 +246,35 @@ func TestDocumentsAreGivenBackTheirContent(t *testing.T) {
 	k.queue(k.source)
 	k.sync(syncs.Synced, store.Progress{Added: 1, Updated: 2, Total: 3})
 	k.has(map[string]string{"a": "one staff", "b": "two staff", "c": "three staff"})
+}
+
+// TestLabelsStayUntilTheTextThatHasThemIsReplaced: and until then a sync with nothing new finds the item unchanged.
+func TestLabelsStayUntilTheTextThatHasThemIsReplaced(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(k *kit) {
+		ingest := func() {
+			k.Helper()
+			list, err := k.records.Documents(k.Context(), tenant, bank, []string{"staff", "law"}, "", 9)
+			k.must(err)
+			for _, d := range list {
+				_, err := k.records.FinishIngestion(k.Context(), store.Pending{Tenant: tenant, Version: d.LatestVersion}, store.Ingested{})
+				k.must(err)
+			}
+		}
+		k.site.set(map[string]string{"a": "#law\none"})
+		k.sync(syncs.Synced, store.Progress{Added: 1, Total: 1})
+		ingest()
+		k.site.set(map[string]string{"a": "two"})
+		k.queue(k.source)
+		k.sync(syncs.Synced, store.Progress{Updated: 1, Total: 1})
+		k.has(map[string]string{"a": "two law,staff"})
+		k.queue(k.source)
+		k.sync(syncs.Synced, store.Progress{Unchanged: 1, Total: 1})
+		ingest()
+		k.has(map[string]string{"a": "two staff"})
+		k.queue(k.source)
+		k.sync(syncs.Synced, store.Progress{Unchanged: 1, Total: 1})
+	})
 }
 
 // TestNamesOfOthersAreLeftAlone: neither an upload nor the document of another source is replaced.

@@ -43,7 +43,7 @@ type visitor struct {
 	// before is how many items the attempts before this one have written: this one finds them unchanged.
 	before int
 	quiet  int // items since the progress was stored
-	// fatal is an error of the store, after which a kind must not go on.
+	// fatal is an error of the store, or about a limit, after which a kind must not go on.
 	fatal error
 }
 
@@ -77,13 +77,13 @@ func (v *visitor) enter(ctx context.Context, key string) (bool, error) {
 	case v.seen[key]:
 		return false, nil
 	case len(v.seen) >= v.cfg.MaxItems:
-		return false, source.Unreadable("The source has more than %d items (knowledge.max_source_items).", v.cfg.MaxItems)
+		return false, v.fail(source.Unreadable("The source has more than %d items (knowledge.max_source_items).", v.cfg.MaxItems))
 	}
 	v.seen[key] = true
 	return true, nil
 }
 
-// fail keeps an error of the store.
+// fail keeps an error that ends the sync.
 func (v *visitor) fail(err error) error {
 	if v.fatal == nil {
 		v.fatal = err
@@ -191,7 +191,7 @@ func (v *visitor) Found(ctx context.Context, in source.Item) error {
 		return v.problem(ctx, in.Key, fmt.Sprintf("the bank has another document of the name %q", d.Name))
 	case errors.Is(err, store.ErrTooMany):
 		v.progress = before
-		return source.Unreadable("There are %d documents, as many as there may be (knowledge.max_documents).", v.cfg.MaxDocuments)
+		return v.fail(source.Unreadable("There are %d documents, as many as there may be (knowledge.max_documents).", v.cfg.MaxDocuments))
 	case err != nil:
 		return v.fail(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/yuin/goldmark/util"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/windlass-dev/windlass/services/knowledge/parse/charset"
 	"github.com/windlass-dev/windlass/services/knowledge/parse/document"
 )
 
@@ -51,11 +52,14 @@ func frontMatter(b *document.Builder, source string) string {
 // labelsField finds the field with labels in what may be front matter.
 var labelsField = regexp.MustCompile(`(?m)^\s*["']?labels["']?\s*:`)
 
-// Labels returns the values of the field "labels" in the front matter of a document; an error when the front matter cannot be read and may
-// have some.
-func Labels(source string) ([]string, error) {
-	source = strings.ReplaceAll(strings.TrimPrefix(source, "\ufeff"), "\r\n", "\n")
-	rest, found := strings.CutPrefix(source, "---\n")
+// Labels returns the values of the field "labels" in the front matter of a document, which it decodes as Parse does; an error when the
+// document cannot be decoded, or when the front matter cannot be read and may have some.
+func Labels(in document.Input) ([]string, error) {
+	decoded, err := charset.Decode(in.Data, in.MediaType)
+	if err != nil {
+		return nil, err
+	}
+	rest, found := strings.CutPrefix(document.Clean(decoded), "---\n")
 	if !found {
 		return nil, nil
 	}

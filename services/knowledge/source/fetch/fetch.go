@@ -47,7 +47,7 @@ type Page struct {
 	MediaType string
 	// Validator is what Get takes the next time; "" = the server gave none.
 	Validator string
-	// Labels are those that the server says; Labelled reports whether it says any.
+	// Labels are those that the server says.
 	Labels []string
 	// Unchanged pages are as they were when they got the validator; Gone ones are no longer there.
 	Unchanged, Gone bool
@@ -71,12 +71,25 @@ func CheckURL(text string) error {
 
 // Get reads a page, unless it is as it was when it got the validator. Errors are *source.UnreadableError, or the context's.
 func (c Client) Get(ctx context.Context, address, validator string) (Page, error) {
+	p, err := c.get(ctx, address, validator)
+	if errors.Is(err, errRelabelled) {
+		return c.get(ctx, address, "")
+	}
+	return p, err
+}
+
+// errRelabelled means that a page is as it was, and its labels are not.
+var errRelabelled = errors.New("the labels are others")
+
+// get is Get, which returns errRelabelled for a page with the content that it had and other labels.
+func (c Client) get(ctx context.Context, address, validator string) (Page, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return Page{}, source.Unreadable("its address is not a URL")
 	}
 	req.Header.Set("User-Agent", "Windlass (knowledge)")
-	tag, modified, _ := strings.Cut(validator, "\n")
+	tag, rest, _ := strings.Cut(validator, "\n")
+	modified, _, _ := strings.Cut(rest, "\n")
 	if tag != "" {
 		req.Header.Set("If-None-Match", tag)
 	}
@@ -95,25 +108,47 @@ func (c Client) Get(ctx context.Context, address, validator string) (Page, error
 func (c Client) read(ctx context.Context, resp *http.Response, validator string) (Page, error) {
 	switch {
 	case resp.StatusCode == http.StatusNotModified && validator != "":
-		return Page{Unchanged: true, Validator: validator}, nil
+		return unchanged(resp.Header, validator)
 	case resp.StatusCode == http.StatusNotFound, resp.StatusCode == http.StatusGone:
 		return Page{Gone: true}, nil
 	case resp.StatusCode != http.StatusOK:
 		return Page{}, source.Unreadable("the server answered with status %d", resp.StatusCode)
 	}
-	p := Page{MediaType: resp.Header.Get("Content-Type"), Validator: validatorOf(resp.Header)}
+	p := Page{MediaType: resp.Header.Get("Content-Type")}
 	var err error
 	if p.Labels, err = labelsOf(resp.Header); err != nil {
 		return Page{}, err
 	}
+	p.Validator = validatorOf(resp.Header, p.Labels)
 	if p.Data, err = io.ReadAll(resp.Body); err != nil {
 		return Page{}, c.reason(ctx, err)
 	}
 	return p, nil
 }
 
-// validatorOf returns the validator of a page: its entity tag and its time, each in a line.
-func validatorOf(h http.Header) string {
+// unchanged returns a page whose server says that it is as it was; errRelabelled if its server says other labels than it did then. One that
+// says none leaves those that it said, as RFC 9110 has it for headers about the content.
+func unchanged(h http.Header, validator string) (Page, error) {
+	labels, err := labelsOf(h)
+	if err != nil {
+		return Page{}, err
+	}
+	if _, ok := h[labelsHeader]; ok && strings.Join(labels, ",") != labelsIn(validator) {
+		return Page{}, errRelabelled
+	}
+	return Page{Unchanged: true, Validator: validator}, nil
+}
+
+// labelsIn returns the labels in a validator, separated by commas.
+func labelsIn(validator string) string {
+	if lines := strings.SplitN(validator, "\n", 3); len(lines) == 3 {
+		return lines[2]
+	}
+	return ""
+}
+
+// validatorOf returns the validator of a page: its entity tag, its time and its labels, each in a line. The last is left out if it is empty.
+func validatorOf(h http.Header, labels []string) string {
 	tag, modified := h.Get("ETag"), h.Get("Last-Modified")
 	if len(tag) > maxValidator || strings.ContainsRune(tag, '\n') {
 		tag = ""
@@ -124,7 +159,11 @@ func validatorOf(h http.Header) string {
 	if tag == "" && modified == "" {
 		return ""
 	}
-	return strings.ToValidUTF8(tag, "") + "\n" + modified
+	out := strings.ToValidUTF8(tag, "") + "\n" + modified
+	if len(labels) > 0 {
+		out += "\n" + strings.ToValidUTF8(strings.Join(labels, ","), "")
+	}
+	return out
 }
 
 // labelsOf returns the labels in the header of a page.

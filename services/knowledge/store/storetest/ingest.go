@@ -36,6 +36,7 @@ func RunIngestions(t *testing.T, url string) {
 	}
 	t.Run("starts of ingestions", func(t *testing.T) { starts(t, s) })
 	t.Run("swap of versions", func(t *testing.T) { ingestion(t, s) })
+	t.Run("labels of versions", func(t *testing.T) { labelsOfVersions(t, s) })
 	t.Run("outcomes of ingestions", func(t *testing.T) { outcomes(t, s) })
 	t.Run("ingestions under contention", func(t *testing.T) { contention(t, s) })
 }
@@ -66,7 +67,7 @@ func (i *ingestions) must(err error) {
 }
 
 // put stores a document with a text. Each is a second later than the one before.
-func (i *ingestions) put(name, text string) (store.Document, store.Pending) {
+func (i *ingestions) put(name, text string, labels ...string) (store.Document, store.Pending) {
 	i.Helper()
 	i.next++
 	sum, at := sha256.Sum256([]byte(text)), time.Date(2026, 1, 2, 3, 4, i.next, 0, time.UTC)
@@ -74,6 +75,7 @@ func (i *ingestions) put(name, text string) (store.Document, store.Pending) {
 		Document: store.Document{
 			Tenant: i.tenant, ID: "doc_" + i.tenant + name, Bank: ingestBank, Name: name, MediaType: "text/plain", Size: int64(len(text)),
 			SHA256: hex.EncodeToString(sum[:]), LatestVersion: fmt.Sprintf("ver_%s%d", i.tenant, i.next), CreateTime: at, UpdateTime: at,
+			Labels: labels,
 		},
 		Data: []byte(text), Limit: 100, Visible: func(store.Document) bool { return true },
 	})
@@ -150,6 +152,50 @@ func ingestion(t *testing.T, s *store.Store) {
 
 // errOf returns the error of two results.
 func errOf[T any](_ T, err error) error { return err }
+
+// labelsOfVersions: a document that is replaced keeps the labels of the version that is found until that is the new one.
+func labelsOfVersions(t *testing.T, s *store.Store) {
+	i := newIngestions(t, s, "relabel")
+	finish := func(p store.Pending) {
+		t.Helper()
+		_, err := s.FinishIngestion(t.Context(), p, ingested("x"))
+		i.must(err)
+	}
+	has := func(what, id string, want ...string) {
+		t.Helper()
+		d, err := s.Document(t.Context(), i.tenant, ingestBank, id)
+		i.must(err)
+		all, err := s.Labels(t.Context(), i.tenant, ingestBank)
+		i.must(err)
+		if !slices.Equal(d.Labels, want) || !slices.Equal(all, want) {
+			t.Errorf("%s: labels %q, of the bank %q; want %q", what, d.Labels, all, want)
+		}
+	}
+	d, first := i.put("a", "one", "hr")
+	d, first = i.put("a", "secret", "board")
+	has("never live", d.ID, "board")
+	finish(first)
+	has("live", d.ID, "board")
+	_, second := i.put("a", "public")
+	has("a version without labels that is not live", d.ID, "board")
+	_, second = i.put("a", "public", "staff")
+	has("its other labels", d.ID, "board", "staff")
+	i.put("a", "public")
+	has("without them again", d.ID, "board", "staff")
+	i.must(s.FailIngestion(t.Context(), second, "no"))
+	has("it failed", d.ID, "board", "staff")
+	again, err := s.RetryIngestion(t.Context(), i.tenant, ingestBank, d.ID, "ver_retry", begin)
+	i.must(err)
+	finish(store.Pending{Tenant: i.tenant, Version: again.LatestVersion})
+	has("it is live", d.ID)
+	i.put("a", "public", "law")
+	has("the same content as that of the live version", d.ID, "law")
+	i.put("a", "public")
+	has("without the label", d.ID)
+	_, third := i.put("a", "other")
+	finish(third)
+	has("without labels", d.ID)
+}
 
 // outcomes: ingestions fail, are cancelled and are retried; nothing of them is found.
 func outcomes(t *testing.T, s *store.Store) {

@@ -203,6 +203,14 @@ func filling(t *testing.T, s *store.Store) {
 		if more, err := s.TrimSpaces(t.Context(), v.BankKey, v.Space, 2); err != nil || more != want {
 			t.Errorf("trimmed: %v, %v", more, err)
 		}
+		if want {
+			v.Space = old
+			if n, _ := v.state(); n != 1 || len(v.lack()) != 2 {
+				t.Errorf("after a part: %d vectors of the former space, %v lack one", n, v.lack())
+			}
+			v.switched(false)
+			v.Space = next.ID
+		}
 	}
 	n, live := v.state()
 	v.Space = old
