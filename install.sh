@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs a release of Windlass for this user: downloads the archive for this machine, compares its SHA-256 with that in SHA256SUMS, and unpacks it.
-# Nothing is changed when anything fails. Nothing is sent anywhere but the two requests.
+# Nothing is changed when anything fails, and after an interruption there is the old version or the new one. Nothing is sent anywhere but the two requests.
 #
 #   sh install.sh v0.1.0
 #
@@ -42,8 +42,19 @@ name=windlass_${version}_${os}_$arch
 archive=$name.tar.gz
 
 mkdir -p "$home" "$bin"
+# The link of the command leads to an absolute path.
+home=$(CDPATH='' cd -- "$home" && pwd)
+bin=$(CDPATH='' cd -- "$bin" && pwd)
+[ -w "$bin" ] || fail "$bin cannot be written: set WINDLASS_BIN to a folder of yours"
+[ ! -d "$bin/windlass" ] || fail "$bin/windlass is a folder: the command cannot be there"
 work=$(mktemp -d "$home/.install-XXXXXX")
-trap 'rm -rf "$work"' EXIT
+# end puts back the version that was there, unless the new one has taken its place.
+end() {
+	trap '' HUP INT TERM
+	if [ -e "$work/old" ] && [ ! -e "$home/$version" ]; then mv "$work/old" "$home/$version" || fail "the version that was there is now $work/old"; fi
+	rm -rf "$work"
+}
+trap end EXIT
 trap 'exit 1' HUP INT TERM
 download "$releases/$version/SHA256SUMS" "$work/SHA256SUMS" || fail "cannot download $releases/$version/SHA256SUMS: is $version a release?"
 want=$(awk -v name="$archive" '$2 == name {print $1}' "$work/SHA256SUMS")
@@ -54,7 +65,7 @@ got=$(sum "$work/$archive" | cut -d ' ' -f 1)
 tar -xzf "$work/$archive" -C "$work"
 [ -x "$work/$name/windlass" ] || fail "$archive has no program windlass"
 
-rm -rf "${home:?}/$version"
+[ ! -e "$home/$version" ] || mv "$home/$version" "$work/old"
 mv "$work/$name" "$home/$version"
 # The command is a link, made beside the old one and moved over it, so that there is one at any moment.
 ln -s "$home/$version/windlass" "$work/windlass"

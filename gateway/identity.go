@@ -58,10 +58,15 @@ func (i *identity) admit(w http.ResponseWriter, r *http.Request, peer authn.Peer
 func (i *identity) admitReader(w http.ResponseWriter, r *http.Request) (caller, bool) {
 	anonymous := len(r.Header.Values("Authorization")) == 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 	if anonymous && i.refuseForeign(r) == nil {
-		if c, err := i.authenticate(r, authn.PeerOf(r)); err == nil {
+		c, err := i.authenticate(r, authn.PeerOf(r))
+		switch {
+		case err == nil:
 			return c, true
+		case fault.From(err).Code == codes.Unauthenticated:
+			return caller{principal: authn.Anonymous()}, true
 		}
-		return caller{principal: authn.Anonymous()}, true
+		problem.Write(w, r, err) // a user who is logged in is not to read that there is nothing
+		return caller{}, false
 	}
 	return i.admit(w, r, authn.PeerOf(r))
 }

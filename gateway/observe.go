@@ -125,8 +125,10 @@ func (o *observer) middleware(next http.Handler) http.Handler {
 
 // recorded is a path without secrets.
 func recorded(path string) string {
-	if strings.HasPrefix(path, sharedPath) {
-		return sharedPath
+	for _, prefix := range []string{sharedPath, sharedPage} {
+		if strings.HasPrefix(path, prefix) {
+			return prefix
+		}
 	}
 	return path
 }

@@ -43,6 +43,8 @@ const (
 	mcpPath = "/mcp"
 	// sharedPath is where shared conversations are read. What follows is a token, which is not recorded.
 	sharedPath = apiPath + "shared/"
+	// sharedPage is where the console shows them, by the same token.
+	sharedPage = "/shared/"
 )
 
 // isMCP reports whether a path is one at which MCP is served.

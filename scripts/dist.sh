@@ -14,7 +14,11 @@ app=github.com/windlass-dev/windlass/internal/cli/app
 stamp="-s -w -X main.version=$version -X $app.commit=$commit -X $app.date=$date"
 
 rm -rf bin/dist
-bill() { "$tools/cyclonedx-gomod" bin -json -noserial -notimestamp -version "$version" -output "$1/sbom-$2.cdx.json" "$1/$2$3" 2>/dev/null; }
+# bill writes the bill of materials of a program. What the tool logs is shown only when it fails.
+bill() {
+	log=$("$tools/cyclonedx-gomod" bin -json -noserial -notimestamp -version "$version" -output "$1/sbom-$2.cdx.json" "$1/$2$3" 2>&1) ||
+		{ echo "$log" >&2; echo "dist: there is no bill of materials of $2" >&2; exit 1; }
+}
 for platform in $PLATFORMS; do
 	export GOOS="${platform%/*}" GOARCH="${platform#*/}" CGO_ENABLED=0
 	exe=

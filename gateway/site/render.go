@@ -62,6 +62,9 @@ func (s *Site) resolve(file, to string) string {
 	case ours && mediaType(name) != "":
 		u.Path = Below + name
 	default:
+		if u.Fragment != "" {
+			target += "#" + u.EscapedFragment()
+		}
 		return repository + target
 	}
 	return u.String()

@@ -52,7 +52,7 @@ func TestPagesAreRendered(t *testing.T) {
 	for _, want := range []string{
 		"<title>Add a tool · Windlass docs</title>", `<h1 id="add-a-tool">Add a tool</h1>`, `<h2 id="names--ids">Names &amp; <code>ids</code> <a`,
 		`<h2 id="names--ids-1">`, `href="/docs/how-to/use#as-a-program"`, `href="/docs/images/s.json"`, `src="/docs/images/p.png"`,
-		`href="https://github.com/windlass-dev/windlass/blob/main/gateway/site"`, `href="https://example.com/a"`,
+		`href="https://github.com/windlass-dev/windlass/blob/main/gateway/site#how"`, `href="https://example.com/a"`,
 		`<figcaption>tool.yaml</figcaption>`, `name: &lt;b&gt;`, `aria-label="Table"><table>`, `<td align="right">1</td>`,
 		`rel="alternate" type="text/markdown" href="/docs/how-to/tool.md"`, `<a href="/docs/how-to/tool" aria-current="page">Add a tool</a>`,
 		`<a href="/docs#how-to">How-to</a></li><li><a href="/docs#tools">Tools</a>`, `>As a program</a>`, `Press <kbd>Enter</kbd>.`,

@@ -10,6 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/libs/authn"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 )
 
@@ -47,7 +48,8 @@ func NewCounter(leaser Leaser, log *slog.Logger) *Counter {
 }
 
 // Take counts a request, or returns why it is refused. A request that is refused is not counted. It waits for policy only if this process
-// has no request left: at the first request of a minute, and when requests arrive faster than they are leased.
+// has no request left: at the first request of a minute, and when requests arrive faster than they are leased. Anonymous callers count
+// together as one user, and not towards their tenant.
 func (c *Counter) Take(ctx context.Context, p *policyv1.Principal, q *policyv1.EffectiveQuota) error {
 	if c == nil || !Requests.AnyOf(q) {
 		return nil
@@ -55,6 +57,9 @@ func (c *Counter) Take(ctx context.Context, p *policyv1.Principal, q *policyv1.E
 	user, err := c.take(ctx, User, p.GetTenant(), p.GetSubject(), q.GetUser().GetRequestsPerMinute())
 	if err != nil {
 		return err
+	}
+	if authn.IsAnonymous(p) { // strangers do not use up what the users of a tenant have
+		return nil
 	}
 	if _, err := c.take(ctx, Tenant, p.GetTenant(), "", q.GetTenant().GetRequestsPerMinute()); err != nil {
 		user.giveBack()

@@ -97,14 +97,14 @@ func defaultServiceRules() []decide.Rule {
 				"policy.approvals.check", "policy.events.read", "policy.turns.forget", "policy.grants.create", "policy.grants.end",
 				"registry.turns.forget", "registry.events.read", "inference.models.list",
 				// To show what models were sent: definitions of tools, shields, facts.
-				"registry.execution.run", "policy.shields.check", "knowledge.recall.run",
+				"registry.definitions.get", "policy.shields.check", "knowledge.recall.run",
 			},
 		},
 		{
 			Name: "mesh-worker", Roles: []string{"worker"},
 			Permissions: []string{
-				"sessions.execution.run", "registry.execution.run", "knowledge.ingestion.run", "inference.models.*", "policy.shields.check",
-				"knowledge.recall.run",
+				"sessions.execution.run", "registry.execution.run", "registry.definitions.get", "knowledge.ingestion.run", "inference.models.*",
+				"policy.shields.check", "knowledge.recall.run",
 			},
 		},
 		{

@@ -57,10 +57,13 @@ func released(t *testing.T, programs map[string]string, change func(name string,
 }
 
 // install runs install.sh for a new user who has neither Go nor this repository.
-func install(t *testing.T, home, releases, version string) (string, error) {
+func install(t *testing.T, home, releases, version string, env ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "/bin/sh", "../../install.sh", version)
-	cmd.Env = []string{"HOME=" + home, "PATH=/usr/bin:/bin", "WINDLASS_RELEASES=" + releases}
+	script, err := filepath.Abs("../../install.sh")
+	harness.Must(t, err)
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", script, version)
+	cmd.Dir = home
+	cmd.Env = append([]string{"HOME=" + home, "PATH=/usr/bin:/bin", "WINDLASS_RELEASES=" + releases}, env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -134,6 +137,62 @@ func TestAnArchiveThatWasChangedIsRefused(t *testing.T) {
 				t.Errorf("the command that was there is %q, %v", now, err)
 			}
 			left, err := filepath.Glob(filepath.Join(home, ".local/share/windlass/*"))
+			if err != nil || len(left) > 0 {
+				t.Errorf("there is %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// TestInstallIntoFolders: the command runs from anywhere, also when a version is installed again, and when that breaks off.
+func TestInstallIntoFolders(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "windlass")
+	harness.Must(t, os.WriteFile(script, []byte("#!/bin/sh\necho it runs\n"), 0o600))
+	url, _ := released(t, map[string]string{"windlass": script}, func(_ string, data []byte) []byte { return data })
+	// broken has a mv that does not move what was unpacked.
+	broken := t.TempDir()
+	mv := "#!/bin/sh\ncase $1 in */windlass_v*) exit 1 ;; esac\nexec /bin/mv \"$@\"\n"
+	harness.Must(t, os.WriteFile(filepath.Join(broken, "mv"), []byte(mv), 0o700)) //nolint:gosec // a program
+	for name, c := range map[string]struct {
+		env             []string
+		programs, links string
+	}{
+		"the folders of the user": {nil, ".local/share/windlass", ".local/bin"},
+		"relative folders":        {[]string{"WINDLASS_HOME=my programs", "WINDLASS_BIN=./bin"}, "my programs", "bin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			command, mark := filepath.Join(home, c.links, "windlass"), filepath.Join(home, c.programs, "v0.0.1", "mark")
+			runs := func() {
+				t.Helper()
+				out, err := exec.CommandContext(t.Context(), command).CombinedOutput()
+				if err != nil || string(out) != "it runs\n" {
+					t.Errorf("the command says %q, %v", out, err)
+				}
+			}
+			out, err := install(t, home, url, "v0.0.1", c.env...)
+			if err != nil {
+				t.Fatalf("install.sh: %v\n%s", err, out)
+			}
+			runs()
+			harness.Must(t, os.WriteFile(mark, nil, 0o600))
+			if out, err := install(t, home, url, "v0.0.1", append([]string{"PATH=" + broken + ":/usr/bin:/bin"}, c.env...)...); err == nil {
+				t.Errorf("install.sh ends well without mv:\n%s", out)
+			}
+			if _, err := os.Stat(mark); err != nil {
+				t.Errorf("the version that was there: %v", err)
+			}
+			runs()
+			if out, err := install(t, home, url, "v0.0.1", c.env...); err != nil {
+				t.Errorf("install.sh over an installed version: %v\n%s", err, out)
+			}
+			if _, err := os.Stat(mark); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the old version is still there: %v", err)
+			}
+			runs()
+			left, err := filepath.Glob(filepath.Join(home, c.programs, ".install-*"))
 			if err != nil || len(left) > 0 {
 				t.Errorf("there is %v, %v", left, err)
 			}

@@ -30,15 +30,14 @@ func (s *Syncer) loop(ctx context.Context) {
 	defer syncs.Wait()
 	tick := time.NewTicker(min(s.cfg.FirstRetry, s.cfg.Every))
 	defer tick.Stop()
-	var round time.Time // when the next full round is
+	var round time.Time // when the sources are listed next
 	for {
 		now := time.Now()
-		full := !now.Before(round)
-		if full {
+		if !now.Before(round) {
 			round = now.Add(s.cfg.Every)
 			s.learn(ctx)
 		}
-		for id, tenant := range s.plan.take(now, full) {
+		for id, tenant := range s.plan.take(now) {
 			if !syncs.TryGo(func() { s.visit(ctx, tenant, id) }) {
 				s.plan.postpone(id, now) // all workers are busy; retry when one is free
 			}

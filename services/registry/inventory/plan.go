@@ -22,7 +22,7 @@ type plan struct {
 
 type entry struct {
 	tenant   string
-	due      time.Time // zero = with the next round
+	due      time.Time // zero = at once
 	again    bool      // requested while a sync was running
 	running  int
 	failures int
@@ -47,7 +47,6 @@ func (p *plan) begin(s store.Source) {
 	defer p.mu.Unlock()
 	e := p.entry(s)
 	e.running++
-	e.due = time.Time{}
 }
 
 func (p *plan) end(s store.Source, err error) {
@@ -60,6 +59,7 @@ func (p *plan) end(s store.Source, err error) {
 	switch {
 	case err == nil || errors.Is(err, store.ErrChanged):
 		e.failures = 0
+		e.due = now.Add(p.cfg.Every)
 	default:
 		e.failures++
 		e.due = now.Add(p.cfg.retries().After(e.failures))
@@ -91,7 +91,7 @@ func (p *plan) postpone(id string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting = true
-	if e, ok := p.entries[id]; ok && e.due.IsZero() {
+	if e, ok := p.entries[id]; ok {
 		e.due = now
 	}
 }
@@ -141,16 +141,15 @@ func (p *plan) know(sources []store.Source) {
 	}
 }
 
-// take returns the sources to sync now, as tenant by id. A full round takes all that do not wait for a retry.
-func (p *plan) take(now time.Time, all bool) map[string]string {
+// take returns the sources to sync now, as tenant by id. Each is due again after the interval, however its sync began.
+func (p *plan) take(now time.Time) map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	taken := map[string]string{}
 	p.waiting = false
 	for id, e := range p.entries {
-		due := !e.due.IsZero() && !now.Before(e.due)
-		if e.running == 0 && (due || (all && e.due.IsZero())) {
-			e.due = time.Time{}
+		if e.running == 0 && !now.Before(e.due) {
+			e.due = now.Add(p.cfg.Every)
 			taken[id] = e.tenant
 		}
 	}

@@ -72,7 +72,7 @@ func (x *Indexer) index(ctx context.Context, at searchdb.Session) error {
 		if err := searchdb.AddWords(ctx, tx, at, ses.Subject, append(title, words...)); err != nil {
 			return err
 		}
-		return searchdb.Save(ctx, tx, next)
+		return searchdb.Save(ctx, tx, at, next.Seq)
 	})
 }
 

@@ -128,13 +128,15 @@ func (s *Service) Watch(ctx context.Context, token string, after int64, begun fu
 	}
 	poll := time.NewTicker(s.cfg.Poll)
 	defer poll.Stop()
-	for {
+	for sent := false; ; sent = true {
 		notified := news.await() // before it reads, so that it misses nothing
 		if c, err = s.Open(ctx, token); err != nil {
 			return err
 		}
-		if after, err = s.sendNew(ctx, c, after, send); err != nil {
-			return err
+		if !sent || c.Live { // a fixed share has nothing new, but may end
+			if after, err = s.sendNew(ctx, c, after, send); err != nil {
+				return err
+			}
 		}
 		expiry := time.NewTimer(c.ExpireTime.Sub(s.deps.Store.Now()))
 		select {

@@ -137,7 +137,7 @@ func (s *Service) check(spec Spec, ses store.Session) error {
 	case spec.Seq > ses.LastSeq:
 		return fault.Invalid("seq", "is %d, but the session's last event has seq %d", spec.Seq, ses.LastSeq)
 	case !spec.Live && ses.LastSeq == 0:
-		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "nothing was said in the session").
+		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION, "the session has no turn of its own yet").
 			Hint("Share it after its first turn, or make a live share.")
 	}
 	return nil

@@ -37,6 +37,7 @@ func unrun(tx *journal.Tx, t store.Turn, c Claim, outcome *turnv1.StepOutcome, e
 	if step.Outcome, err = proto.Marshal(outcome); err != nil {
 		return nil, fmt.Errorf("outcome of step %s: %w", step.Key, err)
 	}
+	step.Used.EndTime = tx.Now() // nothing was called, but its turn counts
 	if _, err := tx.Append(journal.OfStep(t, step), e); err != nil {
 		return nil, err
 	}

@@ -73,18 +73,18 @@ func (s *Service) commit(tx *journal.Tx, t *store.Turn, step store.Step, c Commi
 	return out, err
 }
 
-// usedBy returns what statistics know of the use of a step.
+// usedBy returns what statistics know of the use of a step, as addUsage counts it. Steps that call nothing are left out.
 func usedBy(t store.Turn, o *turnv1.StepOutcome) usagedb.Step {
-	u := o.GetUsage()
-	if u == nil {
+	u, tool := o.GetUsage(), o.GetKind() == turnv1.StepKind_STEP_KIND_TOOL
+	if !tool && !budget.CallsModel(o.GetKind()) {
 		return usagedb.Step{}
 	}
 	used := usagedb.Step{
 		EndTime: time.UnixMicro(o.GetCommittedMicros()), Input: int64(u.GetInputTokens()), Output: int64(u.GetOutputTokens()),
 		Cost: u.GetCostMicros(), ModelCalls: int64(u.GetModelCalls()), ToolCalls: int64(u.GetToolCalls()), Failed: o.GetIsError(),
 	}
-	if u.GetModelCalls() > 0 {
-		used.Model = t.Model
+	if !tool {
+		used.Model, used.ModelCalls = t.Model, max(1, used.ModelCalls)
 	}
 	for _, a := range o.GetModelAttempts() { // the last one answered
 		used.Model = a.GetModel()

@@ -12,6 +12,9 @@ export class Failed extends Error {
   }
 }
 
+/** asFailed is what was thrown as a problem: other errors are those of an answer that cannot be read. */
+export const asFailed = (e: unknown) => (e instanceof Failed ? e : new Failed(0, "", (e as Error).message));
+
 /** failure reads the problem of a response. */
 export async function failure(r: Response): Promise<Failed> {
   const json = await r.text().then(parse).catch(() => ({}));

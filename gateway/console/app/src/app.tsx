@@ -77,7 +77,7 @@ function NoPage() {
 
 /** useFavicon shows in the browser's tab what the open page shows, or that something waits. */
 function useFavicon() {
-  const of = state.value || (waiting.value > 0 ? "waiting" : "");
+  const of = state.value || (waiting.value && "waiting");
   useEffect(() => {
     const link = document.querySelector<HTMLLinkElement>("link[rel=icon]");
     if (link) link.href = `/assets/icon${of && `-${of}`}.svg`;
@@ -96,7 +96,7 @@ function Rail() {
         {rail.map((r) => (
           <a key={r.path} href={r.path} aria-current={current(r.path) ? "page" : undefined}>
             <Icon of={r.icon ?? ""} /><span>{r.name}</span>
-            {r.path === "/inbox" && waiting.value > 0 && <span class="badge">{waiting.value}<span class="unseen"> waiting</span></span>}
+            {r.path === "/inbox" && waiting.value && <span class="badge">{waiting.value}<span class="unseen"> waiting</span></span>}
           </a>
         ))}
       </nav>

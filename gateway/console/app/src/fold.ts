@@ -17,7 +17,7 @@ export interface Ask {
   authorization: Any; schema: Any; roles: string[]; quorum: number; verdict: string; by: string;
 }
 export interface Child { kind: "child"; id: string; agent: string; session: string; status: string }
-export interface Note { kind: "note"; id: string; text: string; bad: boolean }
+interface Note { kind: "note"; id: string; text: string; bad: boolean }
 export type Item = Text | Tool | Ask | Child | Note;
 
 export interface TurnView {

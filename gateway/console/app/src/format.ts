@@ -8,6 +8,9 @@ export function duration(ms: number): string {
   return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3600)} h`;
 }
 
+/** micros are the millionths of a US dollar of an amount in dollars, which may be text. */
+export const micros = (dollars: unknown) => Math.round(Number(dollars || 0) * 1e6);
+
 /** money formats millionths of a US dollar, "" for none. */
 export function money(micros: number): string {
   return micros ? `$${(micros / 1e6).toFixed(micros < 10_000 ? 6 : micros < 100_000_000 ? 4 : 2)}` : "";
@@ -38,6 +41,9 @@ const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u200b
 
 /** visible writes characters that one does not see, or that change the direction of others, as their code points. */
 export const visible = (text: string) => text.replace(unseen, (c) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+
+/** webAddress is a URL of the web, "" for what is none, such as a script. */
+export const webAddress = (url: string) => (/^https?:\/\//i.test(url) ? url : "");
 
 /** count is a number with its noun: 1 call, 2 calls. */
 export const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? "" : "s"}`;

@@ -25,8 +25,8 @@ test("long texts are compared at once", () => {
   assert.equal(lines.length, 60_001);
 });
 
-test("a unified diff loses its header", () => {
-  assert.equal(text(unified("--- a\n+++ b\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n\\ No newline\n")), " same\n-old\n+new");
+test("a unified diff loses its positions, and no line", () => {
+  assert.equal(text(unified("@@ -1,3 +1,3 @@\n same\n-old\n+new\n--- a rule\n+++ counted\n\\ No newline\n")), " same\n-old\n+new\n--- a rule\n+++ counted");
 });
 
 test("globs name tools", () => {

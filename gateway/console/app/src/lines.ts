@@ -38,6 +38,6 @@ function between(x: string[], y: string[]): Line[] {
   return out;
 }
 
-/** unified reads a unified diff, as the server writes them, without its header. */
-export const unified = (text: string): Line[] => text.replace(/\n$/, "").split("\n").filter((l) => !/^(---|\+\+\+|@@|\\)/.test(l))
+/** unified reads a unified diff, as the server writes them: without names of files. The positions of its parts are left out. */
+export const unified = (text: string): Line[] => text.replace(/\n$/, "").split("\n").filter((l) => !/^(@@|\\)/.test(l))
   .map((l) => ({ op: l[0] === "+" || l[0] === "-" ? l[0] : " ", text: /^[-+ ]/.test(l) ? l.slice(1) : l }));

@@ -21,7 +21,7 @@ export interface ToolRow {
 export interface ToolStats {
   tool: string; source: string; calls: string; errors: string; error_rate: number; cache_hits: string; mean_latency_ms: number; p95_latency_ms: number;
 }
-export interface Selector { source: string; name: string; effects: string[]; labels: Record<string, string>; tags: string[] }
+interface Selector { source: string; name: string; effects: string[]; labels: Record<string, string>; tags: string[] }
 export interface Group { name: string; description: string; selectors: Selector[]; tools: string[]; exclude: string[]; members: string[]; update_time: string }
 export interface Execution {
   id: string; tool: string; source: string; turn_id: string; call_id: string; session_id: string; subject: string; effect: string; state: string;

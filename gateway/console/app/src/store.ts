@@ -1,7 +1,7 @@
 // What all views share.
-import { computed, signal } from "@preact/signals";
+import { computed, signal, type Signal } from "@preact/signals";
 import { parse } from "./json";
-import { get, post, Failed, type Agent, type Approval, type Me, type Ready } from "./api";
+import { asFailed, get, post, Failed, type Agent, type Approval, type Me, type Ready } from "./api";
 
 /** kill is the path that ends the server's process for good and starts it again, "" where that is not offered. */
 export const { kill = "" } = document.body.dataset;
@@ -10,9 +10,13 @@ export const { login = "" } = document.body.dataset;
 /** temporal is the URL of the Temporal UI, and workflows that of its page of a workflow up to the id. "" if there is none. */
 export const { temporal = "", workflows = "" } = document.body.dataset;
 export const agents = signal<Agent[] | null>(null);
-/** approvals are what waits for people, and approvalsRead whether they were read once. */
+/** agentsProblem is why they could not be read now, as the server says; that it does not answer at all, the navigation shows. */
+export const agentsProblem = signal<Failed | null>(null);
+/** approvals are what waits for people, approvalsRead whether they were read once, and approvalsMore whether there are more than were read. */
 export const approvals = signal<Approval[]>([]);
 export const approvalsRead = signal(false);
+export const approvalsMore = signal(false);
+export const approvalsProblem = signal<Failed | null>(null);
 export const ready = signal<Ready | null>(null);
 /** me is the caller, null while that is not known, and "" if the server does not know them. */
 export const me = signal<Me | "" | null>(null);
@@ -28,19 +32,27 @@ export function can(permission: string): boolean {
   return all.some((p) => p === permission || p === "*" || p.endsWith(".*") && permission.startsWith(p.slice(0, -1)));
 }
 
-export const waiting = computed(() => approvals.value.length);
+/** waiting is how many things wait for people, "" for none. */
+export const waiting = computed(() => (approvals.value.length ? `${approvals.value.length}${approvalsMore.value ? "+" : ""}` : ""));
 
-/** quietly keeps what was there when the server cannot be asked now; the navigation shows it. */
-async function quietly(load: () => Promise<void>) {
+/** quietly keeps what was there when it cannot be read now, and the server's reason in a problem, for the pages that show it. The navigation
+ *  shows only that the server does not answer. */
+async function quietly(load: () => Promise<void>, problem?: Signal<Failed | null>) {
   try {
     await load();
-  } catch { /* the navigation shows it */ }
+    if (problem) problem.value = null;
+  } catch (e) {
+    const of = asFailed(e);
+    if (problem && of.code !== "unreachable") problem.value = of;
+  }
 }
 
 export const loadApprovals = () => quietly(async () => {
-  approvals.value = (await get<{ approvals: Approval[] }>("/v1/approvals?status=pending&page_size=100")).approvals;
+  const { approvals: all, next_page_token: next } = await get<{ approvals: Approval[]; next_page_token: string }>("/v1/approvals?status=pending&page_size=100");
+  approvals.value = all;
+  approvalsMore.value = Boolean(next);
   approvalsRead.value = true;
-});
+}, approvalsProblem);
 
 let watch: EventSource | null = null;
 let again = 0; // when to try the stream after it was refused
@@ -68,12 +80,12 @@ function watchApprovals() {
   }
 }
 
-export const loadInventory = () => quietly(async () => {
-  agents.value = (await get<{ agents: Agent[] }>("/v1/agents?page_size=200")).agents;
-  models.value = (await get<{ models: Model[] }>("/v1/models?page_size=200")).models;
-});
+export async function loadInventory() {
+  await quietly(async () => { agents.value = (await get<{ agents: Agent[] }>("/v1/agents?page_size=200")).agents; }, agentsProblem);
+  await quietly(async () => { models.value = (await get<{ models: Model[] }>("/v1/models?page_size=200")).models; });
+}
 
-export const loadMe = () => quietly(async () => {
+const loadMe = () => quietly(async () => {
   try {
     me.value = await get<Me>("/v1/me");
   } catch (e) {
@@ -111,7 +123,7 @@ export async function logOut() {
   location.assign(next);
 }
 
-export async function loadReady() {
+async function loadReady() {
   try {
     ready.value = await (await fetch("/readyz")).json();
     unreached.value = false;

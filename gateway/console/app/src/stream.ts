@@ -7,8 +7,6 @@ export class Stream {
   /** version changes whenever the view did, at most once a frame. */
   readonly version = signal(0);
   readonly problem = signal("");
-  /** session is that of the latest event. */
-  readonly session = signal("");
   readonly view: View = emptyView();
   private source: EventSource;
   private frame = 0;
@@ -31,7 +29,6 @@ export class Stream {
 
   private take(e: globalThis.Event) {
     const event = parse((e as MessageEvent).data) as Event;
-    this.session.value = event.session_id;
     apply(this.view, event);
     this.also(event);
     this.frame ||= requestAnimationFrame(() => {

@@ -27,8 +27,8 @@ export interface Model {
   calls: string[];
 }
 export interface Call {
-  id: string; tool: string; effect: string; args: unknown; argsRaw: string; result: Any; isError: boolean; code: string; execution: string; cached: boolean; recorded: boolean;
-  latency: number; decisions: Decision[]; child: string; progress: string; truncated: boolean; artifacts: string[];
+  id: string; tool: string; effect: string; args: unknown; result: Any; isError: boolean; code: string; execution: string; cached: boolean; recorded: boolean;
+  decisions: Decision[]; child: string; progress: string; truncated: boolean; artifacts: string[];
 }
 /** Wait is for a person, a client or a login. */
 export interface Wait {
@@ -39,7 +39,7 @@ export interface Child { turn: string; session: string; agent: string; status: s
 /** Gap is a time in which the worker of the turn was lost: steps are those that it held. */
 export interface Gap { previous: string; owner: string; steps: Held[]; kept: { model: number; tool: number } }
 /** Held is a step in progress when its worker was lost. */
-export interface Held { step: string; row: string; name: string; effect: string; sent: boolean; outcome: "" | "again" | "sent" | "kept" | "unknown" }
+interface Held { step: string; row: string; name: string; effect: string; sent: boolean; outcome: "" | "again" | "sent" | "kept" | "unknown" }
 
 export interface Row {
   id: string; lane: Lane; name: string; state: State; from: number; to: number; seq: number; endSeq: number; bars: Bar[]; lost: Lost[]; attempts: number;
@@ -50,12 +50,12 @@ export interface Row {
 }
 
 /** Limit is a limit that the turn has come near or reached. */
-export interface Limit { use: Any; reserved: number; exhausted: boolean; seq: number }
+interface Limit { use: Any; reserved: number; exhausted: boolean; seq: number }
 
 export interface Timeline {
   turn: string; session: string; agent: string; model: string; status: string; stop: string; error: { code: string; message: string } | null; limitReached: Any;
-  input: string; output: string; queued: number; started: number; ended: number; seq: number; last: number; usage: Any; tools: string[]; surface: string;
-  blueprint: number; strategy: string; rerun: Any; cancelled: { by: string; reason: string } | null;
+  input: string; output: string; queued: number; started: number; ended: number; seq: number; last: number; usage: Any; tools: string[];
+  rerun: Any; cancelled: { by: string; reason: string } | null;
   rows: Map<string, Row>;
   /** top are the rows that are under no other one, in the order in which they began. */
   top: string[];
@@ -70,7 +70,7 @@ export interface Timeline {
 
 export const emptyTimeline = (turn: string): Timeline => ({
   turn, session: "", agent: "", model: "", status: "queued", stop: "", error: null, limitReached: null, input: "", output: "", queued: 0, started: 0, ended: 0,
-  seq: 0, last: 0, usage: null, tools: [], surface: "", blueprint: 0, strategy: "", rerun: null, cancelled: null, rows: new Map(), top: [], limits: new Map(),
+  seq: 0, last: 0, usage: null, tools: [], rerun: null, cancelled: null, rows: new Map(), top: [], limits: new Map(),
   owners: [], gaps: [], steps: new Map(), calls: new Map(),
 });
 
@@ -263,8 +263,8 @@ function callStarted(t: Timeline, e: Event, d: Any, at: number) {
   const row = rowOf(t, e.step) ?? add(t, { id: e.step || d.call_id, lane: "tool", name: d.tool, from: at, seq: e.seq });
   row.name = d.tool;
   row.call ??= {
-    id: d.call_id, tool: d.tool, effect: d.effect ?? "", args: d.arguments ?? null, argsRaw: "", result: null, isError: false, code: "", execution: "", cached: false,
-    recorded: false, latency: 0, decisions: [], child: "", progress: "", truncated: false, artifacts: [],
+    id: d.call_id, tool: d.tool, effect: d.effect ?? "", args: d.arguments ?? null, result: null, isError: false, code: "", execution: "", cached: false,
+    recorded: false, decisions: [], child: "", progress: "", truncated: false, artifacts: [],
   };
   t.calls.set(d.call_id, row.id);
 }
@@ -283,7 +283,6 @@ function callCompleted(t: Timeline, e: Event, d: Any) {
   c.execution = d.execution_id || c.execution;
   c.cached = d.cached;
   c.recorded = d.recorded;
-  c.latency = Number(d.latency_ms);
   c.truncated = d.result.truncated;
   c.artifacts = d.result.artifact_ids ?? [];
   const denied = denials.has(d.code) || c.decisions.at(-1)?.allowed === false;
@@ -397,8 +396,6 @@ const changes: Record<string, Change> = {
     t.agent = d.agent_id;
     t.model = d.model;
     t.tools = d.tools ?? [];
-    t.surface = d.surface_hash ?? "";
-    t.blueprint = d.blueprint_revision ?? 0;
     const queue = t.rows.get("queue");
     if (queue && !queue.to) close(queue, at, e.seq, "done");
   },
@@ -411,7 +408,6 @@ const changes: Record<string, Change> = {
     t.cancelled = { by: e.actor ?? "", reason: d.reason ?? "" };
     mark(t, e, at, "wait", "cancel requested");
   },
-  "strategy.selected": (t, _e, d) => { t.strategy = d.strategy ?? ""; },
   "step.started": stepStarted, "step.finished": stepFinished,
   "message.started": (t, e, d) => {
     const m = rowOf(t, e.step)?.model;

@@ -16,3 +16,7 @@ CREATE TABLE turn_costs (
     cost_micros BIGINT NOT NULL,
     PRIMARY KEY (shard, model)
 ){{rowless}};
+
+-- +goose Down
+DROP TABLE turn_costs;
+DROP TABLE turn_totals;

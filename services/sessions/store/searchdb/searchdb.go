@@ -43,11 +43,12 @@ func Due(ctx context.Context, q sqldb.Querier, limit int) ([]Session, error) {
 	}, "SELECT tenant, session_id, seq FROM session_search WHERE due > 0 ORDER BY due, tenant, session_id LIMIT $1", limit)
 }
 
-// Save notes up to which message the words of a locked session are stored. They are complete if it has no later one.
-func Save(ctx context.Context, tx sqldb.Tx, v Session) error {
+// Save notes up to which message the words of a locked session are stored. They are complete if it has no later one. It ignores a
+// session whose words were forgotten or stored by another process since v was read.
+func Save(ctx context.Context, tx sqldb.Tx, v Session, seq int64) error {
 	_, err := sqldb.Exec(ctx, tx, `UPDATE session_search SET seq = $3, due = CASE WHEN EXISTS (SELECT 1 FROM messages m
-		WHERE m.tenant = $1 AND m.session_id = $2 AND m.seq > $3) THEN 1 ELSE 0 END WHERE tenant = $1 AND session_id = $2`,
-		v.Tenant, v.ID, v.Seq)
+		WHERE m.tenant = $1 AND m.session_id = $2 AND m.seq > $3) THEN 1 ELSE 0 END WHERE tenant = $1 AND session_id = $2 AND seq = $4`,
+		v.Tenant, v.ID, seq, v.Seq)
 	return err
 }
 
@@ -89,7 +90,7 @@ func DropTitle(ctx context.Context, tx sqldb.Tx, v Session) error {
 
 // Forget removes a session that does not exist any more.
 func Forget(ctx context.Context, tx sqldb.Tx, v Session) error {
-	for _, statement := range Erase {
+	for _, statement := range erase {
 		if _, err := sqldb.Exec(ctx, tx, statement, v.Tenant, v.ID); err != nil {
 			return err
 		}
@@ -97,8 +98,8 @@ func Forget(ctx context.Context, tx sqldb.Tx, v Session) error {
 	return nil
 }
 
-// Erase removes all words of a session $2 of the tenant $1.
-var Erase = []string{
+// erase removes all words of a session $2 of the tenant $1.
+var erase = []string{
 	"DELETE FROM search_words WHERE tenant = $1 AND session_id = $2",
 	"DELETE FROM session_search WHERE tenant = $1 AND session_id = $2",
 }

@@ -73,6 +73,14 @@ func search(t *testing.T, s *store.Store) {
 
 // due are the sessions of search, which have titles, and one whose words are complete.
 func due(t *testing.T, s *store.Store) {
+	now, err := searchdb.Due(t.Context(), s.DB.Reader(), 10)
+	must(t, err)
+	at := map[string]searchdb.Session{}
+	for _, v := range now {
+		at[v.ID] = v
+	}
+	stale := at["ses_1"]
+	stale.Seq = 3 // another process has stored words since
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.AddMessages(ctx, store.Message{
 			Tenant: tenant, SessionID: "ses_1", Seq: 5, ID: "msg_1", TurnID: "t", Data: []byte{},
@@ -80,8 +88,7 @@ func due(t *testing.T, s *store.Store) {
 			return err
 		}
 		return errors.Join(
-			searchdb.Save(ctx, tx, searchdb.Session{Tenant: tenant, ID: "ses_1", Seq: 4}),
-			searchdb.Save(ctx, tx, searchdb.Session{Tenant: tenant, ID: "ses_2", Seq: 4}),
+			searchdb.Save(ctx, tx, at["ses_1"], 4), searchdb.Save(ctx, tx, stale, 9), searchdb.Save(ctx, tx, at["ses_2"], 4),
 			searchdb.Forget(ctx, tx, searchdb.Session{Tenant: tenant, ID: "ses_3"}))
 	})
 	left, err := searchdb.Due(t.Context(), s.DB.Reader(), 10)

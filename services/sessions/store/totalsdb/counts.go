@@ -29,12 +29,7 @@ func scanSessionCounts(s sqldb.Scanner) (c SessionCounts, err error) {
 
 // ActiveSessions counts the sessions of all tenants with a turn that has not ended.
 func (s *Reader) ActiveSessions(ctx context.Context) (int64, error) {
-	n, err := sqldb.One(ctx, s.DB.Reader(), scanInt64, `SELECT count(*) FROM (SELECT DISTINCT tenant, session_id FROM turns
+	n, err := sqldb.One(ctx, s.DB.Reader(), sqldb.Column[int64], `SELECT count(*) FROM (SELECT DISTINCT tenant, session_id FROM turns
 		WHERE end_us = 0) AS active`)
 	return n, rows.Meaning(err)
-}
-
-func scanInt64(s sqldb.Scanner) (n int64, err error) {
-	err = s.Scan(&n)
-	return n, err
 }

@@ -1,6 +1,6 @@
 // Commands that one writes in place of a message.
 
-export interface Command { name: string; takes: string; about: string }
+interface Command { name: string; takes: string; about: string }
 
 export const commands: Command[] = [
   { name: "new", takes: "", about: "start a conversation" },

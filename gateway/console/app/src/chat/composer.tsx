@@ -37,6 +37,7 @@ export function Composer({ session, active, last }: Props) {
   const input = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const at = useSignal(0);
+  const made = useRef({ agent: "", id: "" }); // the conversation of a first message that was refused: the next attempt uses it
   const keep = () => keepDraft(session, { text: text.value, files: files.value.flatMap((f) => (f.file ? [f.file] : [])) });
   const write = (t: string) => {
     text.value = t;
@@ -94,7 +95,9 @@ export function Composer({ session, active, last }: Props) {
     try {
       if (command) await run(command.name, command.rest, { session, last });
       else {
-        const id = session || (await post<Session>("/v1/sessions", { agent_id: chosenAgent() })).id;
+        const agent = chosenAgent();
+        if (!session && made.current.agent !== agent) made.current = { agent, id: (await post<Session>("/v1/sessions", { agent_id: agent })).id };
+        const id = session || made.current.id;
         const content = [...(written ? [{ text: message(written) }] : []), ...attached.map((f) => ({ file: { file_id: f.file_id } }))];
         const mode = active ? (other ? (during.value === "steer" ? "enqueue" : "steer") : during.value) : "";
         await post<Turn>(`/v1/sessions/${part(id)}/turns`, { ...(attached.length ? { content } : { input: message(written) }), ...(mode && { mode }) });

@@ -1,7 +1,7 @@
 // Markdown while it is written. What came before the last block is rendered once and stays as it is, so that nothing jumps, and a long answer
 // costs no more than a short one.
 
-export interface Blocks { done: string; length: number; open: string }
+interface Blocks { done: string; length: number; open: string }
 
 export class Growing {
   /** chunks are the HTML of blocks that are complete, and tail is that of the last one. */

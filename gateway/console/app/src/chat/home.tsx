@@ -1,8 +1,9 @@
 // What one sees before the first message: what needs them, what runs, and what to try.
 import { useSignal } from "@preact/signals";
 import { post, type Agent, type Turn } from "../api";
-import { agents, approvals, loadInventory, models } from "../store";
+import { agents, agentsProblem, approvals, loadInventory, models } from "../store";
 import { useLoad } from "../ui/load";
+import { Problem } from "../ui/page";
 import { Status, When } from "../ui/show";
 import { AskCard, ofApproval } from "../view/ask";
 import { chosenAgent, chooseAgent } from "./agents";
@@ -26,6 +27,7 @@ export function Home() {
       <Needs />
       <div class="start">
         <h3>Start a conversation</h3>
+        {agentsProblem.value && <Problem of={agentsProblem.value} />}
         {all?.length === 0 ? <NoAgent /> : <Picker agent={agent} all={all ?? []} />}
         {agent && <div class="prompts">{examples(agent).map((e) => <button key={e} type="button" class="quiet" onClick={() => compose({ text: e })}>{e}</button>)}</div>}
         <p class="dim">Send a message: the answer, its tools and their results appear as they happen. Everything here is on the <a href="/api">REST API</a> too.</p>
@@ -89,10 +91,12 @@ function Runs() {
   const broken = useLoad<{ turns: Turn[] }>("/v1/turns?page_size=3&status=failed", 15_000);
   const day = Date.now() - 86_400_000;
   const turns = [...running.data?.turns ?? [], ...(broken.data?.turns ?? []).filter((t) => Date.parse(t.create_time) > day)];
-  if (!turns.length) return null;
+  const problem = running.problem ?? broken.problem;
+  if (!turns.length && !problem) return null;
   return (
     <div class="runs">
       <h3>Now</h3>
+      {problem && <Problem of={problem} />}
       <ul class="plain">
         {turns.map((t) => (
           <li key={t.id} class="flow"><Status of={t.status} /><a class="grow" href={`/turns/${t.id}`}>{(t as Turn & { input: string }).input || t.id}</a><span class="dim">{t.agent_id} · <When at={t.create_time} /></span></li>

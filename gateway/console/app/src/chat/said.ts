@@ -10,7 +10,7 @@ export interface Citation {
 }
 
 /** Unresolved is a call whose outcome is unknown. A person can say it while there is an approval for it. */
-export interface Unresolved { approval: string; turn: string; call: string; tool: string; verdict: string }
+interface Unresolved { approval: string; turn: string; call: string; tool: string; verdict: string }
 
 export interface Said {
   /** queued and ended are the sequence numbers of each turn's first and last event. */
@@ -36,7 +36,7 @@ export const types = ["session.forked"];
 
 export const callKey = (turn: string, call: string) => `${turn} ${call}`;
 
-export const filesOf = (content: { file?: FileRef }[] | undefined): FileRef[] => (content ?? []).flatMap((p) => (p.file ? [p.file] : []));
+const filesOf = (content: { file?: FileRef }[] | undefined): FileRef[] => (content ?? []).flatMap((p) => (p.file ? [p.file] : []));
 
 /** record adds an event. */
 export function record(s: Said, e: Event): void {

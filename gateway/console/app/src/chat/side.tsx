@@ -1,10 +1,9 @@
 // The list of conversations.
 import { computed, signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { get, query, type Session } from "../api";
+import { asFailed, get, query, type Failed, type Session } from "../api";
 import { agents, approvals } from "../store";
 import { confirmed, failed, Field, Menu, Problem, Skeleton, When } from "../ui";
-import { Failed } from "../api";
 import { Confirm } from "../ui/dialog";
 import { seen } from "./kept";
 import { change, deleteSession, exportSession, formats } from "./session";
@@ -20,22 +19,29 @@ let current: AbortController | null = null;
 
 /** size is how many conversations are read at once. */
 const size = 40;
+/** taken is how many the rows were made of: those of sub-agents are not shown. */
+let taken = 0;
 
 async function read(more = false) {
   current?.abort();
   const own = current = new AbortController();
   busy.value = true;
   const f = filter.value;
-  const path = `/v1/sessions${query({ page_size: more ? size : Math.max(size, Math.min(200, rows.value?.length ?? 0)), page_token: more ? next.value : "", q: f.q, agent_id: f.agent, archived: String(f.archived) })}`;
+  let [all, token, count] = more ? [rows.value ?? [], next.value, taken] : [[], "", 0];
+  const want = more ? 0 : taken;
   try {
-    const answer = await get<{ sessions: Session[]; next_page_token: string }>(path, own.signal);
-    const own_ = answer.sessions.filter((s) => !s.parent_turn_id);
-    rows.value = more ? [...rows.value ?? [], ...own_] : own_;
-    next.value = answer.next_page_token;
+    do {
+      const path = `/v1/sessions${query({ page_size: Math.min(200, Math.max(size, want - count)), page_token: token, q: f.q, agent_id: f.agent, archived: String(f.archived) })}`;
+      const answer = await get<{ sessions: Session[]; next_page_token: string }>(path, own.signal);
+      all = [...all, ...answer.sessions.filter((s) => !s.parent_turn_id)];
+      count += answer.sessions.length;
+      token = answer.next_page_token;
+    } while (token && count < want);
+    [rows.value, next.value, taken] = [all, token, count];
     problem.value = null;
   } catch (e) {
     if (own.signal.aborted) return;
-    problem.value = e instanceof Failed ? e : new Failed(0, "", (e as Error).message);
+    problem.value = asFailed(e);
   }
   busy.value = false;
 }
@@ -62,6 +68,7 @@ export function Side({ current: at, onClose }: { current: string; onClose: () =>
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => {
       filter.value = { ...filter.value, ...what };
+      taken = 0;
       void read();
     }, later);
   };

@@ -6,7 +6,7 @@ import { count } from "../format";
 import { globbed, number, type AuditRecord, type Decision, type Matcher, type Policy, type ToolRow } from "../model";
 import { setParams, type PageProps } from "../route";
 import {
-  can, confirmed, Dialog, failed, Field, filtered, Filters, Loading, Page, Problem, Status, Table, Tabs, timeOf, toast, useLoad, usePages, When, type Filter,
+  can, confirmed, Dialog, failed, Field, Filters, Loading, Page, Problem, Status, Table, Tabs, timeOf, toast, useFiltered, useLoad, usePages, When, type Filter,
 } from "../ui";
 import { Explanation, Matrix, RuleOf, useSubjects, WhyDecided } from "../view/access";
 
@@ -29,7 +29,7 @@ export default function AccessPage({ params }: PageProps) {
 
 function Who({ params }: { params: URLSearchParams }) {
   const known = useSubjects();
-  const { data, problem } = useLoad<{ tools: ToolRow[] }>("/v1/tools?page_size=1000");
+  const { data, problem } = useLoad<{ tools: ToolRow[]; next_page_token: string }>("/v1/tools?page_size=1000");
   const typed = useSignal("");
   if (problem) return <Problem of={problem} />;
   if (!data || !known) return <Loading />;
@@ -37,7 +37,7 @@ function Who({ params }: { params: URLSearchParams }) {
   const q = params.get("q") ?? "";
   const subjects = [...new Set([...known, ...added])];
   const tools = data.tools.filter((t) => !q || t.name.includes(q) || globbed(t.name, [q])).map((t) => t.name);
-  const cap = Math.max(1, Math.floor(10_000 / Math.max(1, subjects.length)));
+  const most = Math.min(1000, Math.max(1, Math.floor(10_000 / Math.max(1, subjects.length))));
   return (
     <>
       <Filters of={[{ key: "q", name: "Tool", kind: "text" }]} />
@@ -46,7 +46,9 @@ function Who({ params }: { params: URLSearchParams }) {
         <button type="submit" class="quiet">Add user</button>
         <span class="dim">Users about whom something was decided lately, with the roles and claims of that decision.</span>
       </form>
-      <Matrix subjects={subjects} tools={tools.slice(0, Math.min(cap, 1000))} />
+      {tools.length > most && <p class="note">These are the first {most} of {count(tools.length, "tool")}. The filter finds the others.</p>}
+      {data.next_page_token && <p class="note">Only the first {data.tools.length} tools by name were read: there are more.</p>}
+      <Matrix subjects={subjects} tools={tools.slice(0, most)} />
     </>
   );
 }
@@ -181,7 +183,7 @@ function Decisions({ params }: { params: URLSearchParams }) {
     { key: "turn_id", name: "Turn", kind: "text" },
     { key: "call_id", name: "Call", kind: "text" },
   ];
-  const rest = filtered(filters.filter((f) => f.key !== "q"), params);
+  const rest = useFiltered(filters.filter((f) => f.key !== "q"), params);
   const { rows, more, problem } = usePages<Decision>(`/v1/decisions?page_size=200${rest && `&${rest}`}`, "decisions");
   const q = (params.get("q") ?? "").toLowerCase();
   const shown = rows && (q ? rows.filter((d) => `${d.subject} ${d.resource} ${d.rule} ${d.reason}`.toLowerCase().includes(q)) : rows);
@@ -292,7 +294,7 @@ function Audit({ params }: { params: URLSearchParams }) {
     { key: "subject", name: "User", kind: "text" }, { key: "action", name: "Action", kind: "text" }, { key: "resource", name: "Of what", kind: "text" },
     { key: "outcome", name: "Outcome", kind: "choice", choices: ["allowed", "refused", "done", "failed"] }, { key: "since", name: "Time", kind: "time" },
   ];
-  const rest = filtered(filters, params);
+  const rest = useFiltered(filters, params);
   const { rows, more, problem } = usePages<AuditRecord>(`/v1/audit?page_size=200${rest && `&${rest}`}`, "records");
   return (
     <>

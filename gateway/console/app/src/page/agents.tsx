@@ -5,12 +5,12 @@ import { visible } from "../format";
 import { number, type AgentRow, type UsageRow } from "../model";
 import { go, setParams, type PageProps } from "../route";
 import { loadInventory } from "../store";
-import { can, Dialog, Field, Money, Page, Problem, Table, toast, useLoad, usePages, When, timeOf } from "../ui";
+import { can, Dialog, Field, Money, Page, Problem, Table, toast, useLoad, usePages, useTime, When } from "../ui";
 import { apply, Editor } from "../view/editor";
 
 export default function AgentsPage({ params }: PageProps) {
   const { rows, more, problem } = usePages<AgentRow>("/v1/agents?page_size=200", "agents");
-  const since = timeOf("24h");
+  const since = useTime("24h");
   const usage = useLoad<{ rows: UsageRow[] }>(`/v1/usage?group_by=agent&since=${since}`);
   const of = new Map((usage.data?.rows ?? []).map((r) => [r.key, r]));
   const rate = (id: string) => { const u = of.get(id); return u && number(u.turns) ? number(u.failed) / number(u.turns) : 0; };

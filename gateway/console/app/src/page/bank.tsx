@@ -34,13 +34,7 @@ export default function BankPage({ id, params }: PageProps) {
 const going = new Set(["queued", "ingesting"]);
 
 function Documents({ bank, params, done }: { bank: string; params: URLSearchParams; done: () => void }) {
-  const { rows, more, problem, reload } = usePages<Document>(`/v1/banks/${encodeURIComponent(bank)}/documents?page_size=200`, "documents");
-  const busy = rows?.some((d) => going.has(d.state)) ?? false;
-  useEffect(() => {
-    if (!busy) return;
-    const timer = setInterval(reload, 1500);
-    return () => clearInterval(timer);
-  }, [busy, reload]);
+  const { rows, more, problem, reload } = usePages<Document>(`/v1/banks/${encodeURIComponent(bank)}/documents?page_size=200`, "documents", (all) => (all.some((d) => going.has(d.state)) ? 1500 : 0));
   const at = (d: Document) => `/v1/banks/${encodeURIComponent(bank)}/documents/${d.id}`;
   const act = (d: Document, verb: string, said: string) => post(`${at(d)}:${verb}`).then(() => { toast("ok", said); reload(); }, failed);
   const drop = async (d: Document) => {
@@ -136,7 +130,7 @@ export function Passages({ bank, params }: { bank: string; params: URLSearchPara
             {found.results.map((r) => (
               <li key={`${r.document_id} ${r.start}`} class="panel passage">
                 <p class="flow"><a href={`/knowledge/${r.bank_id}${query({ document: r.document_id, version: r.version, start: r.start, end: r.end })}`}>{visible(r.document_name)}</a>
-                  {r.heading.length > 0 && <span class="dim">{r.heading.join(" › ")}</span>}{r.page > 0 && <span class="dim">page {r.page}</span>}<span class="tag" title="The higher, the better it fits. Scores of different searches cannot be compared.">score {r.score.toFixed(2)}</span></p>
+                  {r.heading.length > 0 && <span class="dim">{r.heading.join(" › ")}</span>}{r.page > 0 && <span class="dim">page {r.page}</span>}<span class="tag" title="The higher, the better it fits. Scores of different searches cannot be compared.">score {Number(r.score).toFixed(2)}</span></p>
                 <pre>{visible(r.text)}</pre>
               </li>
             ))}

@@ -151,7 +151,7 @@ function MessageActions({ session, turn, at, latest }: { session: Session; turn:
   return (
     <div class="message-actions">
       <button type="button" class="quiet small" onClick={() => { text.value = turn.input; editing.value = true; }}>Edit</button>
-      {turn.ended > 0 && <button type="button" class="quiet small" onClick={() => { fork(session.id, at > 1 ? at - 1 : 0).catch(failed); }}>Branch</button>}
+      {turn.ended > 0 && at > 1 && <button type="button" class="quiet small" onClick={() => { fork(session.id, at - 1).catch(failed); }}>Branch</button>}
       {latest && <Retry turn={turn} />}
       {editing.value && (
         <Dialog title="Edit and send again" onClose={() => { editing.value = false; }} wide>
@@ -170,11 +170,12 @@ interface Message { id: string; role: string; content: { text?: string }[]; seq:
 
 /** Before shows what a branch has from the conversation that it comes from. */
 function Before({ session, from, seq }: { session: string; from: string; seq: number }) {
-  const list = useLoad<{ messages: Message[] }>(`/v1/sessions/${part(session)}/messages?page_size=200`);
+  const list = useLoad<{ messages: Message[]; next_page_token: string }>(`/v1/sessions/${part(session)}/messages?page_size=200`);
   const all = (list.data?.messages ?? []).filter((m) => m.seq <= seq && (m.role === "user" || m.role === "assistant") && m.content.length > 0);
   return (
     <div class="before">
       {all.map((m) => (m.role === "user" ? <div key={m.id} class="user"><div class="bubble">{plain(m.content)}</div></div> : <div key={m.id} class="answer"><Prose text={plain(m.content)} /></div>))}
+      {list.data?.next_page_token && Number(list.data.messages.at(-1)?.seq ?? 0) < seq && <p class="note">These are the first {all.length} messages. The other conversation has all.</p>}
       <p class="note">A branch of <a href={`/sessions/${part(from)}`}>another conversation</a>: what follows is only here.</p>
       {list.problem && <Problem of={list.problem} />}
     </div>
@@ -190,7 +191,7 @@ function Pending({ id, status }: { id: string; status: string }) {
     const ask = () => get<Turn>(`/v1/turns/${part(id)}`).then((t) => {
       why.value = t.pending ? [t.pending.detail, t.pending.action].filter(Boolean).join(". ") : "";
     }).catch(() => {});
-    const timer = setInterval(ask, 3000);
+    const timer = setInterval(() => { if (!document.hidden) ask(); }, 3000);
     return () => clearInterval(timer);
   }, [id, status]);
   return why.value ? <div class="note" role="status">Waiting: {why.value}</div> : null;

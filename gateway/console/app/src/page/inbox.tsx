@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { part, type Approval } from "../api";
 import type { PageProps } from "../route";
-import { approvals, approvalsRead } from "../store";
+import { approvals, approvalsMore, approvalsProblem, approvalsRead } from "../store";
 import { Empty, Filters, Id, Loading, Page, Problem, useLoad, When, type Filter } from "../ui";
 import { notifications } from "../ui/notify";
 import { AskCard, ofApproval } from "../view/ask";
@@ -14,7 +14,7 @@ export default function InboxPage({ id, params }: PageProps) {
   const all = [...approvals.value].sort((a, b) => a.create_time.localeCompare(b.create_time));
   const listed = all.filter((a) => (!kind || a.kind === kind) && (!agent || a.agent_id === agent) && a.id !== id);
   const one = all.find((a) => a.id === id);
-  const named = useLoad<Approval>(id && !one ? `/v1/approvals/${part(id)}` : null, 5000);
+  const named = useLoad<Approval>(id && !one ? `/v1/approvals/${part(id)}` : null, (a) => (a && a.status !== "pending" ? 0 : 5000));
   const first = one ?? named.data;
   const filters: Filter[] = [
     { key: "kind", name: "Kind", kind: "choice", choices: Object.entries(titles) },
@@ -23,6 +23,7 @@ export default function InboxPage({ id, params }: PageProps) {
   const keys = useKeys([...(first ? [first.id] : []), ...listed.map((a) => a.id)], id);
   return (
     <Page title="Inbox" api={id ? `/v1/approvals/${part(id)}` : "/v1/approvals?status=pending"} actions={<Notify />} crumbs={id ? [["Inbox", "/inbox"]] : undefined} head={id ? <>Inbox <Id of={id} /></> : undefined}>
+      {approvalsProblem.value && <Problem of={approvalsProblem.value} />}
       {(all.length > 1 || kind || agent) && <Filters of={filters} />}
       <div ref={keys.box} class="entries">
         {id && named.problem && !first && <Problem of={named.problem} />}
@@ -30,7 +31,8 @@ export default function InboxPage({ id, params }: PageProps) {
         {id && first && listed.length > 0 && <h3>Also waiting</h3>}
         {listed.map((a) => <Entry key={a.id} approval={a} keys={keys} />)}
       </div>
-      {!approvalsRead.value && <Loading />}
+      {approvalsMore.value && <p class="note">These are the first {all.length}. More come when some of them are decided.</p>}
+      {!approvalsRead.value && !approvalsProblem.value && <Loading />}
       {approvalsRead.value && all.length === 0 && !first && <Empty>Nothing waits for you. Approvals, questions, and calls with an unknown outcome come here by themselves.</Empty>}
       {all.length > 0 && listed.length === 0 && !first && <Empty>Nothing of this kind waits for you.</Empty>}
     </Page>

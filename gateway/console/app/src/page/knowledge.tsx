@@ -4,7 +4,7 @@ import { patch, post, query, remove } from "../api";
 import { count, visible } from "../format";
 import { number, type Bank, type Fact } from "../model";
 import { go, type PageProps } from "../route";
-import { can, Confirm, confirmed, failed, Field, filtered, Filters, Page, Problem, Status, Table, Tabs, toast, useLoad, usePages, When, type Filter } from "../ui";
+import { can, Confirm, confirmed, failed, Field, Filters, Page, Problem, Status, Table, Tabs, toast, useFiltered, useLoad, usePages, When, type Filter } from "../ui";
 import { Passages } from "./bank";
 
 const apis: Record<string, string> = { banks: "/v1/banks", memory: "/v1/memory" };
@@ -58,7 +58,7 @@ export const modes: Record<string, string> = { lexical: "by words", vector: "by 
 
 function Memory({ params }: { params: URLSearchParams }) {
   const filters: Filter[] = [{ key: "q", name: "Search", kind: "text" }, { key: "state", name: "State", kind: "choice", choices: ["active", "proposed", "superseded", "rejected"] }];
-  const { rows, more, problem, reload } = usePages<Fact>(`/v1/memory${query({ page_size: 200 })}&${filtered(filters, params)}`.replace(/&$/, ""), "facts");
+  const { rows, more, problem, reload } = usePages<Fact>(`/v1/memory${query({ page_size: 200 })}&${useFiltered(filters, params)}`.replace(/&$/, ""), "facts");
   const settings = useLoad<{ off: boolean }>("/v1/memory/settings");
   const edited = useSignal<Fact | "new" | null>(null);
   const then = (text: string) => () => { toast("ok", text); reload(); };

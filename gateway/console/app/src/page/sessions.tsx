@@ -3,7 +3,7 @@ import { visible } from "../format";
 import { nested, type SessionRow } from "../model";
 import type { PageProps } from "../route";
 import { agents } from "../store";
-import { filtered, Filters, Page, Problem, Status, Table, usePages, When, type Filter } from "../ui";
+import { Filters, Page, Problem, Status, Table, useFiltered, usePages, When, type Filter } from "../ui";
 
 interface Line { row: SessionRow; depth: number }
 
@@ -16,7 +16,7 @@ export default function SessionsPage({ params }: PageProps) {
     { key: "archived", name: "Archive", kind: "choice", choices: [["", "archived or not"], ["false", "not archived"], ["true", "archived"]] },
     { key: "pinned", name: "Pins", kind: "choice", choices: [["", "pinned or not"], ["true", "pinned"]] },
   ];
-  const rest = filtered(filters, params);
+  const rest = useFiltered(filters, params);
   const path = `/v1/sessions?page_size=200${rest && `&${rest}`}`;
   const { rows, more, problem } = usePages<SessionRow>(path, "sessions");
   const lines = rows && nested(rows, (s) => s.id, (s) => s.parent_session_id);

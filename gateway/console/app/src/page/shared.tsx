@@ -1,7 +1,7 @@
 // A conversation that was shared by a link. It has no navigation: those who read it may see nothing else.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { Failed, get, part, post, type Turn } from "../api";
+import { asFailed, get, part, post, type Failed, type Turn } from "../api";
 import { Prose } from "../chat/text";
 import { bytes } from "../format";
 import { parse } from "../json";
@@ -29,7 +29,7 @@ function useShared(token: string) {
     const gone = (e: unknown) => {
       if (own.signal.aborted) return;
       shared.value = null;
-      problem.value = e instanceof Failed ? e : new Failed(0, "", (e as Error).message);
+      problem.value = asFailed(e);
     };
     const at = `/v1/shared/${part(token)}`;
     const read = async () => {

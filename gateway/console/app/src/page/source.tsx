@@ -1,7 +1,8 @@
 // A source: its health, what has changed there, the user's connection, its tools and its settings.
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { call, patch, post, remove, type Failed } from "../api";
-import { short, visible } from "../format";
+import { short, visible, webAddress } from "../format";
 import type { Drifted, SourceRow, ToolRow } from "../model";
 import { go, type PageProps } from "../route";
 import { can, confirmed, Empty, Facts, failed, Json, JsonField, Loading, Page, Problem, Status, Table, Tabs, toast, useLoad, usePages, When } from "../ui";
@@ -86,6 +87,7 @@ function Drift({ source: s, done }: { source: SourceRow; done: () => void }) {
 }
 
 interface Connected { source: string; state: string; issuer: string; scopes: string[]; create_time: string; expire_time: string | null; refreshable: boolean }
+const ended = new Set(["connected", "failed", "expired"]);
 interface Attempt { id: string; state: string; connect_url: string; error: string }
 
 function Connection({ source: s }: { source: SourceRow }) {
@@ -93,11 +95,12 @@ function Connection({ source: s }: { source: SourceRow }) {
   const personal = perUser.has(s.auth?.kind ?? "");
   const { data, problem, reload } = useLoad<Connected>(personal ? path : null, 5000);
   const attempt = useSignal<Attempt | null>(null);
-  const now = useLoad<Attempt>(attempt.value ? `/v1/connection-attempts/${attempt.value.id}` : null, 2000).data;
+  const now = useLoad<Attempt>(attempt.value ? `/v1/connection-attempts/${attempt.value.id}` : null, (a) => (a && ended.has(a.state) ? 0 : 2000)).data;
+  useEffect(() => { if (now?.state === "connected") reload(); }, [now?.state, reload]);
   if (!personal) return <Empty>Calls of this source do not use your own account{s.auth ? `: all use the credential of the source (${s.auth.kind.replaceAll("_", " ")})` : ": it has no credential"}.</Empty>;
   const begin = () => post<Attempt>("/v1/connections:begin", { source: s.name }).then((a) => {
     attempt.value = a;
-    window.open(a.connect_url, "_blank", "noreferrer");
+    if (webAddress(a.connect_url)) window.open(a.connect_url, "_blank", "noreferrer");
   }, failed);
   const end = () => remove(path).then(() => { toast("ok", "You are not connected any more."); reload(); }, failed);
   return (
@@ -110,7 +113,7 @@ function Connection({ source: s }: { source: SourceRow }) {
         {data && <button type="button" class="quiet bad" onClick={end}>Disconnect</button>}
         {can("policy.connections.create") && <button type="button" onClick={begin}>{data ? "Connect again" : "Connect as yourself"}</button>}
       </div>
-      {attempt.value && <p class="dim">If no window has opened: <a href={attempt.value.connect_url} target="_blank" rel="noreferrer">log in at the source</a>.</p>}
+      {attempt.value && webAddress(attempt.value.connect_url) && <p class="dim">If no window has opened: <a href={attempt.value.connect_url} target="_blank" rel="noreferrer">log in at the source</a>.</p>}
     </section>
   );
 }

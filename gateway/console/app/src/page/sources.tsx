@@ -38,7 +38,7 @@ export const sourceState = (s: SourceRow) => (s.disabled ? "disabled" : s.drifte
 const breakers: Record<string, string> = { closed: "go through", open: "stopped after failures", half_open: "are tried again" };
 export const Breaker = ({ of }: { of: string }) => <span class={of === "open" ? "bad-text" : ""}>{breakers[of] ?? of}</span>;
 
-export interface Synced { added: string[]; removed: string[]; changed: string[]; total: number; failed: string[]; drifted: string[] }
+interface Synced { added: string[]; removed: string[]; changed: string[]; total: number; failed: string[]; drifted: string[] }
 
 /** sync reads a source again, and says what has changed. */
 export async function sync(name: string, done: () => void) {

@@ -6,7 +6,7 @@ import { number, type CloudEvent, type Delivery, type Schedule, type Webhook } f
 import { type PageProps } from "../route";
 import { agents, ready, temporal, unreached } from "../store";
 import {
-  can, Confirm, confirmed, Copy, Dialog, Facts, failed, Field, filtered, Filters, Id, Json, Page, Problem, Status, Table, Tabs, toast, useLoad, usePages, When, type Filter,
+  can, Confirm, confirmed, Copy, Dialog, Facts, failed, Field, Filters, Id, Json, Page, Problem, Status, Table, Tabs, toast, useFiltered, useLoad, usePages, When, type Filter,
 } from "../ui";
 import { Verify } from "./access";
 
@@ -69,7 +69,7 @@ function Events({ params }: { params: URLSearchParams }) {
     { key: "types", name: "Type, for example dev.windlass.turn.*", kind: "text" }, { key: "source", name: "Source", kind: "choice", choices: ["/windlass/sessions", "/windlass/registry", "/windlass/policy", "/windlass/knowledge"] },
     { key: "subject", name: "Of what", kind: "text" }, { key: "since", name: "Time", kind: "time" },
   ];
-  const rest = filtered(filters, params);
+  const rest = useFiltered(filters, params);
   const { rows, more, problem, reload } = usePages<CloudEvent>(`/v1/events?page_size=100${rest && `&${rest}`}`, "events");
   const open = useSignal<CloudEvent | null>(null);
   return (

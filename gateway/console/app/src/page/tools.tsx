@@ -4,7 +4,7 @@ import { patch, post, query, remove } from "../api";
 import { count, visible } from "../format";
 import { globbed, number, type Execution, type Group, type SourceRow, type ToolRow, type ToolStats } from "../model";
 import { go, type PageProps } from "../route";
-import { can, Confirm, confirmed, failed, Field, filtered, Filters, Page, Problem, Status, Table, Tabs, toast, Took, useLoad, usePages, When, type Filter } from "../ui";
+import { can, Confirm, confirmed, failed, Field, Filters, Page, Problem, Status, Table, Tabs, toast, Took, useFiltered, useLoad, usePages, When, type Filter } from "../ui";
 
 export default function ToolsPage({ params }: PageProps) {
   const tab = params.get("tab") ?? "tools";
@@ -68,7 +68,7 @@ export function useStats(): Map<string, ToolStats> {
 
 export const toolState = (t: ToolRow) => (t.drifted ? "drifted" : !t.available ? "unavailable" : t.deprecated ? "deprecated" : "available");
 
-export const Rate = ({ of }: { of?: { errors: string; error_rate: number } }) => (number(of?.errors) ? <span class="note bad-text">{of!.errors} ({Math.round(of!.error_rate * 100)} %)</span> : <span class="dim">–</span>);
+const Rate = ({ of }: { of?: { errors: string; error_rate: number } }) => (number(of?.errors) ? <span class="note bad-text">{of!.errors} ({Math.round(of!.error_rate * 100)} %)</span> : <span class="dim">–</span>);
 
 const effects: Record<string, string> = {
   read: "only reads: it may be repeated and cached", idempotent: "changes something, and may be repeated", once: "must not be repeated: an unknown outcome waits for a person",
@@ -161,7 +161,7 @@ function EditGroup({ of, onClose }: { of: Group | null; onClose: () => void }) {
   );
 }
 
-export const callFilters: Filter[] = [
+const callFilters: Filter[] = [
   { key: "tool", name: "Tool", kind: "text" },
   { key: "source", name: "Source", kind: "text" },
   { key: "state", name: "State", kind: "choice", choices: ["open", "done", "failed", "unresolved", "waiting"] },
@@ -170,7 +170,7 @@ export const callFilters: Filter[] = [
 ];
 
 function Calls({ params }: { params: URLSearchParams }) {
-  return <><Filters of={callFilters} /><CallTable rest={filtered(callFilters, params)} /></>;
+  return <><Filters of={callFilters} /><CallTable rest={useFiltered(callFilters, params)} /></>;
 }
 
 /** CallTable is the ledger: one row a call, each with what came of it. */

@@ -2,8 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { part, type Approval } from "../api";
-import { count, duration, visible } from "../format";
+import { count, duration, short, visible } from "../format";
 import type { TurnView } from "../fold";
+import { isOver } from "../model";
 import type { PageProps } from "../route";
 import { workflows } from "../store";
 import { lanes, shown, span, type Lane, type Row, type Timeline } from "../timeline";
@@ -22,14 +23,11 @@ import { Facts, Id, Json, Loading, Money, Page, Problem, Status, Tabs, useLoad, 
 import { AskCard, ofApproval } from "../view/ask";
 import { TurnItems } from "../view/items";
 
-const over = (status: string) => status === "completed" || status === "failed" || status === "cancelled";
 const crumbs: [string, string][] = [["Turns", "/turns"]];
 
 export default function Turn({ id, params }: PageProps) {
-  const every = useSignal(4000);
-  const loaded = useLoad<TurnDetail>(`/v1/turns/${part(id)}`, every.value);
+  const loaded = useLoad<TurnDetail>(`/v1/turns/${part(id)}`, (t) => (t && isOver(t.status) ? 0 : 4000));
   const turn = loaded.data;
-  useEffect(() => { if (turn && over(turn.status)) every.value = 0; }, [turn?.status]);
   if (turn) return <Loaded key={id} turn={turn} params={params} reload={loaded.reload} />;
   return <Page title={id} crumbs={crumbs} head={<>Turn <Id of={id} /></>}>{loaded.problem ? <Problem of={loaded.problem} /> : <Loading />}</Page>;
 }
@@ -53,7 +51,7 @@ function Loaded({ turn, params, reload }: { turn: TurnDetail; params: URLSearchP
   const { at, set } = useAt(params);
   const version = journal.version.value; // draws all again with each change: what is in the journal is the same object
   const live = journal.timeline;
-  const active = !live.ended && !over(turn.status);
+  const active = !live.ended && !isOver(turn.status);
   const now = useNow(active);
   useEffect(() => { if (live.ended) reload(); }, [live.ended]);
   const past = at > 0 && at < live.seq ? journal.asOf(at) : null;
@@ -82,7 +80,7 @@ function Loaded({ turn, params, reload }: { turn: TurnDetail; params: URLSearchP
           ["Duration", <span class="figure">{duration((t.ended || (past ? t.last : active ? now : Date.parse(turn.end_time ?? turn.create_time))) - began)}</span>],
           ["Began", <When at={turn.create_time} />], ["For", turn.subject],
           ["Lost calls", u.lost_calls ? count(u.lost_calls, "model call") : ""],
-          ["Runs again", turn.rerun_of ? <a href={`/turns/${part(turn.rerun_of)}`}>{turn.rerun_of.slice(0, 12)}…</a> : ""],
+          ["Runs again", turn.rerun_of ? <a href={`/turns/${part(turn.rerun_of)}`}>{short(turn.rerun_of)}</a> : ""],
           ["Schedule", turn.schedule_id ? <Id of={turn.schedule_id} /> : ""],
           ["Links", <span class="flow"><a href={`/sessions/${part(turn.session_id)}`}>Conversation</a>{turn.parent_turn_id && <a href={`/turns/${part(turn.parent_turn_id)}`}>Parent</a>}
             {workflows && <a href={workflows + turn.id} target="_blank" rel="noreferrer">Temporal</a>}</span>],
@@ -109,7 +107,7 @@ function Waiting({ ids }: { ids: string[] }) {
 }
 
 function Ask({ id }: { id: string }) {
-  const a = useLoad<Approval>(`/v1/approvals/${part(id)}`, 3000);
+  const a = useLoad<Approval>(`/v1/approvals/${part(id)}`, (of) => (of && of.status !== "pending" ? 0 : 3000));
   if (a.problem && !a.data) return a.problem.status === 403 || a.problem.status === 404 ? null : <Problem of={a.problem} />;
   if (!a.data || a.data.status !== "pending") return null;
   return <AskCard ask={ofApproval(a.data)} />;

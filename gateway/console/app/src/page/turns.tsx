@@ -1,12 +1,11 @@
 // Turns: what agents do and have done, with search, filters and cancelling of several.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { post } from "../api";
-import { count, visible } from "../format";
+import { count, money, visible } from "../format";
 import { isOver, millis, number, tokens, type TurnRow } from "../model";
 import type { PageProps } from "../route";
 import { agents, approvals } from "../store";
-import { can, confirmed, filtered, Filters, Money, Page, Problem, Status, Table, toast, Took, usePages, When, type Column, type Filter } from "../ui";
+import { can, confirmed, Filters, Money, Page, Problem, Status, Table, toast, Took, useFiltered, usePages, When, type Column, type Filter } from "../ui";
 
 const statuses = ["queued", "running", "waiting", "completed", "failed", "cancelled"];
 const orders: [string, string][] = [["", "newest first"], ["create_time", "oldest first"], ["cost desc", "most expensive first"], ["duration desc", "longest first"]];
@@ -20,16 +19,10 @@ export default function TurnsPage({ params }: PageProps) {
     { key: "start_time", name: "Time", kind: "time" },
     { key: "order_by", name: "Order", kind: "choice", choices: orders },
   ];
-  const rest = filtered(filters, params);
+  const rest = useFiltered(filters, params);
   const path = `/v1/turns?page_size=100${rest && `&${rest}`}`;
-  const { rows, more, problem, reload } = usePages<TurnRow>(path, "turns");
+  const { rows, more, problem, reload } = usePages<TurnRow>(path, "turns", (all) => (all.length <= 200 ? 5000 : 0)); // one that reads a long list does not want it to move
   const chosen = useSignal<Set<string>>(new Set());
-  const live = (rows?.length ?? 0) <= 200; // one that reads a long list does not want it to move
-  useEffect(() => {
-    if (!live) return;
-    const timer = setInterval(() => { if (!document.hidden) reload(); }, 5000);
-    return () => clearInterval(timer);
-  }, [live, reload]);
   const running = (rows ?? []).filter((t) => !isOver(t.status));
   const picked = running.filter((t) => chosen.value.has(t.id));
   const toggle = (id: string) => {
@@ -92,7 +85,7 @@ function summary(rows: TurnRow[], more: boolean): string {
   for (const t of rows) of.set(t.status, (of.get(t.status) ?? 0) + 1);
   const cost = rows.reduce((sum, t) => sum + number(t.usage?.cost_micros), 0);
   const parts = statuses.filter((s) => of.has(s)).map((s) => `${of.get(s)} ${s}`);
-  return `${more ? "First " : ""}${count(rows.length, "turn")}${parts.length ? `: ${parts.join(", ")}` : ""}${cost ? `, $${(cost / 1e6).toFixed(2)}` : ""}.`;
+  return `${more ? "First " : ""}${count(rows.length, "turn")}${parts.length ? `: ${parts.join(", ")}` : ""}${cost ? `, ${money(cost)}` : ""}.`;
 }
 
 /** cancel cancels turns one by one, and says which it could not. */

@@ -2,12 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { patch, post, query, remove } from "../api";
 import { slots, type Bar } from "../bars";
-import { count, money } from "../format";
+import { count, micros, money } from "../format";
 import { number, type Budget, type BudgetNode, type UsageRow } from "../model";
 import { setParams, type PageProps } from "../route";
 import { agents, models } from "../store";
 import {
-  can, Confirm, confirmed, failed, Field, Filters, Loading, Money, Page, Problem, Status, Table, Tabs, timeOf, toast, Tree, useLoad, usePages, When, type Branch, type Column,
+  can, Confirm, confirmed, failed, Field, Filters, Loading, Money, Page, Problem, Status, Table, Tabs, toast, Tree, useLoad, usePages, useTime, When, type Branch, type Column,
 } from "../ui";
 import { Chart, Meter } from "../view/bars";
 
@@ -44,12 +44,13 @@ function formatOf(m: Metric) {
 function Used({ tab, params }: { tab: string; params: URLSearchParams }) {
   const since = params.get("since") || "7d";
   const hourly = tab === "time" && (since === "1h" || since === "24h");
-  const path = `/v1/usage${query({ group_by: hourly ? "hour" : groups[tab], since: timeOf(since) })}`;
+  const from = useTime(since);
+  const path = `/v1/usage${query({ group_by: hourly ? "hour" : groups[tab], since: from })}`;
   const { data, problem } = useLoad<{ rows: UsageRow[]; truncated?: boolean; own_only?: boolean }>(path, 15_000);
   const costs = (data?.rows ?? []).some((r) => number(r.cost_micros) > 0);
   const metric = (params.get("metric") as Metric | null) ?? (costs ? "cost_micros" : "tokens");
   const format = formatOf(metric);
-  const rows = data && (tab === "time" ? overTime(data.rows, since, hourly) : [...data.rows].sort((a, b) => valueOf(b, metric) - valueOf(a, metric)));
+  const rows = data && (tab === "time" ? overTime(data.rows, from, hourly) : [...data.rows].sort((a, b) => valueOf(b, metric) - valueOf(a, metric)));
   const name = (r: UsageRow) => r.key || "(none)";
   const bars: Bar[] = (rows ?? []).slice(0, tab === "time" ? 800 : 20).map((r) => ({
     key: r.key, name: tab === "time" ? (hourly ? `${r.key.slice(11, 13)} h` : r.key.slice(5)) : name(r).slice(0, 12), value: valueOf(r, metric), title: `${name(r)}: ${format(valueOf(r, metric))}`,
@@ -78,9 +79,9 @@ function Used({ tab, params }: { tab: string; params: URLSearchParams }) {
 }
 
 /** overTime has a row for each day or hour, also for those without turns. */
-function overTime(rows: UsageRow[], since: string, hourly: boolean): UsageRow[] {
+function overTime(rows: UsageRow[], from: string, hourly: boolean): UsageRow[] {
   const of = new Map(rows.map((r) => [(r.time ?? r.key).slice(0, hourly ? 13 : 10), r]));
-  return slots(Date.parse(timeOf(since)), Date.now(), hourly ? "hour" : "day").map((key) => ({
+  return slots(Date.parse(from), Date.now(), hourly ? "hour" : "day").map((key) => ({
     ...(of.get(key) ?? { time: null, turns: "0", input_tokens: "0", output_tokens: "0", cost_micros: "0", tool_calls: "0", failed: "0" }), key,
   }));
 }
@@ -103,7 +104,6 @@ function Failures({ of: r, tab }: { of: UsageRow; tab: string }) {
   return tab === "agents" ? <a class="bad-text figure" href={`/turns?agent_id=${r.key}&status=failed`}>{text}</a> : <span class="bad-text figure">{text}</span>;
 }
 
-const micros = (text: string) => Math.round(Number(text || 0) * 1e6);
 const plainly = (n: number) => n.toLocaleString();
 
 /** uses are the limits of a budget with what is used and reserved of them. */
@@ -139,7 +139,7 @@ function BudgetLine({ of: b, onEdit, done }: { of: Budget; onEdit: () => void; d
   const drop = async () => {
     if (await confirmed("Delete the budget?", "What it limited is not limited by it any more.", "Delete", true)) remove(`/v1/budgets/${b.id}`).then(done, failed);
   };
-  const title = { tenant: "Whole tenant", agent: `Agent ${b.target}`, user: `User ${b.target}`, session: `Conversation ${b.target}` }[b.scope] ?? `${b.scope} ${b.target}`;
+  const title = { tenant: "Whole tenant", agent: `Agent ${b.target}`, subject: `User ${b.target}`, session: `Conversation ${b.target}` }[b.scope] ?? `${b.scope} ${b.target}`;
   return (
     <span class="budget">
       <span class="flow"><b>{title}</b> <span class="dim">{!b.period || b.period === "none" ? "for good" : `per ${b.period}`}{b.period_start && <>, began <When at={b.period_start} /></>}, warns at {b.warn_at} %</span>
@@ -149,6 +149,8 @@ function BudgetLine({ of: b, onEdit, done }: { of: Budget; onEdit: () => void; d
     </span>
   );
 }
+
+const scopes = [["tenant", "Whole tenant"], ["agent", "Agent"], ["subject", "User"]] as const;
 
 function EditBudget({ of, onClose }: { of: Budget | null; onClose: () => void }) {
   const b = useSignal({ scope: of?.scope ?? "tenant", target: of?.target ?? "", period: of?.period ?? "day", max_tokens: of?.max_tokens ?? "", max_cost: of?.max_cost ?? "", max_tool_calls: of?.max_tool_calls ?? "" });
@@ -162,7 +164,7 @@ function EditBudget({ of, onClose }: { of: Budget | null; onClose: () => void })
   return (
     <Confirm title={of ? "Edit a budget" : "New budget"} action="Save" onYes={save} onNo={onClose}>
       {!of && <>
-        <Field label="Of"><select onChange={(e) => set({ scope: e.currentTarget.value })}>{["tenant", "agent", "user"].map((s) => <option key={s}>{s}</option>)}</select></Field>
+        <Field label="Of"><select onChange={(e) => set({ scope: e.currentTarget.value })}>{scopes.map(([s, name]) => <option key={s} value={s}>{name}</option>)}</select></Field>
         {b.value.scope !== "tenant" && <Field label={b.value.scope === "agent" ? "Agent" : "User"}><input required list="budget-targets" value={b.value.target} onInput={(e) => set({ target: e.currentTarget.value })} />
           <datalist id="budget-targets">{b.value.scope === "agent" && agents.value?.map((a) => <option key={a.id} value={a.id} />)}</datalist></Field>}
         <Field label="Per"><select onChange={(e) => set({ period: e.currentTarget.value })}>{["day", "month", "none"].map((p) => <option key={p}>{p}</option>)}</select></Field>

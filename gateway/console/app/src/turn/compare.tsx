@@ -5,6 +5,7 @@ import { duration, money, visible } from "../format";
 import { parse } from "../json";
 import { setParams } from "../route";
 import { Field, Id, Json, Loading, Problem, Status, Table, useLoad } from "../ui";
+import { Diff } from "../view/diff";
 import type { TurnDetail } from "./standing";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -51,7 +52,7 @@ function Choose({ turn, other }: { turn: TurnDetail; other: string }) {
 }
 
 /** sameness says in a word what two calls have in common. */
-export function sameness(r: Pick<Row, "a" | "b" | "same_arguments" | "same_result">): string {
+function sameness(r: Pick<Row, "a" | "b" | "same_arguments" | "same_result">): string {
   if (!r.b) return "only left";
   if (!r.a) return "only right";
   if (!r.same_arguments) return "other arguments";
@@ -90,18 +91,7 @@ function Sides({ of: c }: { of: Any }) {
         { name: "This turn", cell: (r) => cell(r.a) }, { name: "The other one", cell: (r) => cell(r.b) },
       ]} />
       <h3>Answers</h3>
-      {c.answer.same ? <p class="nothing">The answers are the same.</p> : <Diff of={c.answer.diff} />}
+      {c.answer.same ? <p class="nothing">The answers are the same.</p> : <Diff text={c.answer.diff} label="Difference of the answers" />}
     </>
-  );
-}
-
-/** Diff shows a difference of lines in the unified format. */
-export function Diff({ of }: { of: string }) {
-  return (
-    <pre class="tl-diff" tabIndex={0} aria-label="Difference of the answers">
-      {of.split("\n").filter((l) => !/^(---|\+\+\+) /.test(l)).map((l, i) => (
-        l[0] === "-" ? <del key={i}>{visible(l)}{"\n"}</del> : l[0] === "+" ? <ins key={i}>{visible(l)}{"\n"}</ins> : <span key={i}>{visible(l)}{"\n"}</span>
-      ))}
-    </pre>
   );
 }

@@ -16,7 +16,7 @@ function textOf(e: Event): string {
 }
 
 /** gist is an event in a line. */
-export function gist(e: Event): string {
+function gist(e: Event): string {
   const d = e.data ?? {};
   const of = d.message?.content?.map?.((p: { text?: string }) => p.text ?? "").join(" ") || d.result?.content?.map?.((p: { text?: string }) => p.text ?? "").join(" ");
   const text = d.title ?? of ?? d.reason ?? d.tool ?? d.output ?? d.summary ?? d.agent_id ?? "";

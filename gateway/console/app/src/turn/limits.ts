@@ -1,4 +1,5 @@
 // How much of the limits of a turn is used, and of the budgets that apply to it.
+import { micros } from "../format";
 import type { Timeline } from "../timeline";
 import type { TurnDetail } from "./standing";
 
@@ -7,8 +8,6 @@ type Any = any; // of the API
 
 /** Line is one limit: its use and what is reserved, in the unit of the limit. */
 export interface Line { id: string; name: string; what: string; used: number; reserved: number; limit: number; href: string }
-
-const micros = (decimal: unknown) => Math.round(Number(decimal || 0) * 1e6);
 
 /** ofBudget are the limits of a budget. */
 export function ofBudget(b: Any): Line[] {

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { part } from "../api";
 import { plain } from "../fold";
-import { count, duration, money, visible } from "../format";
+import { count, duration, money, short, visible } from "../format";
 import { parse } from "../json";
 import { withParams } from "../route";
 import type { Call, Decision, Gap, Model, Row, Timeline, Wait } from "../timeline";
@@ -179,7 +179,7 @@ function WaitDetails({ id, wait: w }: { id: string; wait: Wait }) {
       <Facts of={[
         ["Kind", w.kind.replaceAll("_", " ")], ["Rule", w.rule && <code>{w.rule}</code>], ["Roles", w.roles.join(", ")], ["Needs", w.quorum > 1 ? count(w.quorum, "approval") : ""],
         ["Verdict", w.verdict ? <Status of={w.verdict} /> : "open"], ["By", w.by], ["Expires", w.expires && !w.verdict ? <When at={w.expires} /> : ""],
-        ["Arguments", w.argsHash && <span title={w.argsHash}>{w.argsHash.slice(0, 12)}…</span>], ["Definition", w.definitionHash && <span title={w.definitionHash}>{w.definitionHash.slice(0, 12)}…</span>],
+        ["Arguments", w.argsHash && <span title={w.argsHash}>{short(w.argsHash)}</span>], ["Definition", w.definitionHash && <span title={w.definitionHash}>{short(w.definitionHash)}</span>],
       ]} />
       {w.decisions.map((d: Any) => <p key={d.subject + d.time}>{d.subject} {d.approve ? "approved" : "denied"} <When at={d.time} />{d.comment && `: ${visible(d.comment)}`}</p>)}
       <p><a href={`/inbox/${part(id)}`}>In the inbox</a></p>

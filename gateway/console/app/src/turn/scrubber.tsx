@@ -87,7 +87,7 @@ export function Scrubber({ events, at, set, active }: { events: readonly Event[]
 }
 
 /** indexAt finds the last event up to a sequence number. */
-export function indexAt(events: readonly Event[], at: number): number {
+function indexAt(events: readonly Event[], at: number): number {
   let [low, high] = [0, events.length - 1];
   while (low < high) {
     const middle = (low + high + 1) >> 1;

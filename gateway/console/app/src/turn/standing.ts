@@ -1,5 +1,5 @@
 // What a turn is doing, or why it does not go on, in a sentence.
-import { duration } from "../format";
+import { count, duration } from "../format";
 import type { Row, Timeline } from "../timeline";
 
 /** TurnDetail is a turn as the API has it, as far as its page uses it. */
@@ -31,8 +31,6 @@ function awaited(r: Row): string {
   }
 }
 
-const counted = (n: number, noun: string) => `${n} ${noun}${n === 1 ? "" : "s"}`;
-
 /** standing is one sentence, or two. `turn` is missing for a turn in the past: then the journal alone says it. */
 export function standing(t: Timeline, turn: TurnDetail | null, now: number): string {
   const rows = [...t.rows.values()];
@@ -42,8 +40,8 @@ export function standing(t: Timeline, turn: TurnDetail | null, now: number): str
   if (t.status === "completed") {
     if (t.limitReached) return `A limit stopped it, so the answer is not complete: ${sentence(t.limitReached.message)} ${t.limitReached.hint ?? ""}`.trim();
     const u = t.usage ?? {};
-    const lost = t.gaps.length ? ` ${counted(t.gaps.length, "worker")} ${t.gaps.length === 1 ? "was" : "were"} lost on the way.` : "";
-    return `It ended by itself after ${counted(u.model_calls ?? 0, "model call")} and ${counted(u.tool_calls ?? 0, "tool call")}${t.stop && t.stop !== "end" ? ` (${t.stop})` : ""}.${lost}`;
+    const lost = t.gaps.length ? ` ${count(t.gaps.length, "worker")} ${t.gaps.length === 1 ? "was" : "were"} lost on the way.` : "";
+    return `It ended by itself after ${count(u.model_calls ?? 0, "model call")} and ${count(u.tool_calls ?? 0, "tool call")}${t.stop && t.stop !== "end" ? ` (${t.stop})` : ""}.${lost}`;
   }
   if (waits.length) return waits.map(awaited).join(" ");
   const pending = turn?.pending;

@@ -8,7 +8,7 @@ import { lanes, type Bar, type Lane, type Row, type Shown, type Timeline } from 
 export const laneNames: Record<Lane, string> = { worker: "Worker", model: "Model", tool: "Tools", policy: "Policy", wait: "Waits", agent: "Sub-agents" };
 
 /** Scale places a time, in percent of the width. */
-export type Scale = (at: number) => number;
+type Scale = (at: number) => number;
 
 interface Cut { from: number; to: number; less: number }
 

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 interface Toast { id: number; kind: "ok" | "error"; text: string; action?: ToastAction }
-export interface ToastAction { name: string; run: () => void; ms?: number }
+interface ToastAction { name: string; run: () => void; ms?: number }
 
 const toasts = signal<Toast[]>([]);
 let last = 0;

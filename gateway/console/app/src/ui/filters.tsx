@@ -1,6 +1,6 @@
 // What a page shows is in its URL, so that a link shows the same.
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { go, path, search, setParams, withParams } from "../route";
 import { Menu } from "./page";
 
@@ -18,22 +18,20 @@ export interface Filter { key: string; name: string; kind: "text" | "choice" | "
 
 const spans: [string, string][] = [["", "any time"], ["1h", "last hour"], ["24h", "last 24 hours"], ["7d", "last 7 days"], ["30d", "last 30 days"]];
 
-/** timeOf is the time, in RFC 3339, that a filter of kind time means: `24h` is 24 hours before now. It is steady for a minute. */
+/** timeOf is the time, in RFC 3339, that a filter of kind time means: `24h` is 24 hours before now. See useTime. */
 export function timeOf(value: string | null): string {
   const found = /^(\d+)([hd])$/.exec(value ?? "");
   if (!found) return value ?? "";
-  const now = Math.floor(Date.now() / 60_000) * 60_000;
-  return new Date(now - Number(found[1]) * (found[2] === "h" ? 3_600_000 : 86_400_000)).toISOString();
+  return new Date(Date.now() - Number(found[1]) * (found[2] === "h" ? 3_600_000 : 86_400_000)).toISOString();
 }
 
-/** filtered is the part of a REST query that the filters set, without a question mark. */
-export function filtered(of: Filter[], params: URLSearchParams): string {
-  const q = new URLSearchParams();
-  for (const f of of) {
-    const v = params.get(f.key) ?? "";
-    if (v) q.set(f.key, f.kind === "time" ? timeOf(v) : v);
-  }
-  return q.toString();
+/** useTime is timeOf when a page got this value: a path that has it stays the same until the value is another, so that what was read is kept. */
+export const useTime = (value: string | null): string => useMemo(() => timeOf(value), [value]);
+
+/** useFiltered is the part of a REST query that the filters set, without a question mark; times as useTime has them. */
+export function useFiltered(of: Filter[], params: URLSearchParams): string {
+  const set = of.map((f) => [f, params.get(f.key) ?? ""] as const).filter(([, v]) => v);
+  return useMemo(() => new URLSearchParams(set.map(([f, v]) => [f.key, f.kind === "time" ? timeOf(v) : v])).toString(), [set.map(([f, v]) => `${f.key}=${v}`).join("\n")]);
 }
 
 type Saved = Record<string, string>;

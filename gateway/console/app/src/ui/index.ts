@@ -1,10 +1,10 @@
 // The components of all pages. Page /ui shows them.
-export { useLoad, usePages, type Load, type Pages } from "./load";
+export { useLoad, usePages } from "./load";
 export { ApiMenu, Copy, Empty, Facts, Loading, Menu, Page, Problem, Skeleton, useTitle } from "./page";
 export { Table, type Column } from "./table";
 export { Id, Money, Status, Took, When } from "./show";
 export { Json } from "./json";
-export { Filters, filtered, Tabs, timeOf, type Filter } from "./filters";
+export { Filters, Tabs, timeOf, useFiltered, useTime, type Filter } from "./filters";
 export { Field, JsonField, SchemaForm } from "./form";
 export { Confirm, confirmed, copy, Dialog, failed, toast } from "./dialog";
 export { Tree, type Branch } from "./tree";

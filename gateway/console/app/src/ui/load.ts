@@ -1,44 +1,55 @@
 // Reading from the API while a page is open.
 import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useRef } from "preact/hooks";
-import { Failed, get } from "../api";
+import { asFailed, get, type Failed } from "../api";
 
-const asFailed = (e: unknown) => (e instanceof Failed ? e : new Failed(0, "", (e as Error).message));
+interface Load<T> { data: T | null; problem: Failed | null; reload: () => void }
 
-export interface Load<T> { data: T | null; problem: Failed | null; reload: () => void }
+/** refused tells whether the server would give the same answer again: nothing is asked again by itself then. */
+const refused = (problem: Failed | null) => problem?.status === 403 || problem?.status === 404;
 
-/** useLoad reads a path, and again every so many milliseconds while the page is visible. It keeps the last data when that fails; another path
- *  begins anew. A null path reads nothing. */
-export function useLoad<T>(path: string | null, every = 0): Load<T> {
+/** useTicks calls f every so many milliseconds, 0 for never, while the page is visible. */
+function useTicks(every: number, f: () => void) {
+  const last = useRef(f);
+  last.current = f;
+  useEffect(() => {
+    if (!every) return;
+    const timer = setInterval(() => { if (!document.hidden) last.current(); }, every);
+    return () => clearInterval(timer);
+  }, [every]);
+}
+
+/** useLoad reads a path, and again every so many milliseconds while the page is visible, until that is refused. It keeps the last data when that
+ *  fails; another path begins anew. A null path reads nothing. `every` can depend on what was read, which is null before: 0 ends it. */
+export function useLoad<T>(path: string | null, every: number | ((data: T | null) => number) = 0): Load<T> {
   const data = useSignal<{ of: string; value: T } | null>(null);
   const problem = useSignal<Failed | null>(null);
-  const current = useRef<AbortController | null>(null);
+  const current = useRef<AbortController | null>(null); // of the read that runs
   const reload = useCallback(() => {
     current.current?.abort();
     if (path === null) return;
     const own = current.current = new AbortController();
     get<T>(path, own.signal).then((value) => {
+      if (own.signal.aborted) return;
       data.value = { of: path, value };
       problem.value = null;
-    }, (e) => { if (!own.signal.aborted) problem.value = asFailed(e); });
+    }, (e) => { if (!own.signal.aborted) problem.value = asFailed(e); }).finally(() => { if (current.current === own) current.current = null; });
   }, [path]);
   useEffect(() => {
     problem.value = null;
     reload();
-    const timer = every ? setInterval(() => { if (!document.hidden) reload(); }, every) : 0;
-    return () => {
-      clearInterval(timer);
-      current.current?.abort();
-    };
-  }, [reload, every]);
-  return { data: data.value && data.value.of === path ? data.value.value : null, problem: problem.value, reload };
+    return () => current.current?.abort();
+  }, [reload]);
+  const own = data.value && data.value.of === path ? data.value.value : null;
+  useTicks(typeof every === "number" ? every : every(own), () => { if (!current.current && !refused(problem.peek())) reload(); });
+  return { data: own, problem: problem.value, reload };
 }
 
-export interface Pages<T> { rows: T[] | null; more: (() => void) | null; problem: Failed | null; reload: () => void }
+interface Pages<T> { rows: T[] | null; more: (() => void) | null; problem: Failed | null; reload: () => void }
 
 /** usePages reads a list page by page; `field` names the list in the answers. `more` is null when all has been read, or a page is being read.
- *  `reload` reads as many rows again as there are. */
-export function usePages<T>(path: string | null, field: string): Pages<T> {
+ *  `reload` reads as many rows again as there are, and that is done every so many milliseconds, as useLoad does it. */
+export function usePages<T>(path: string | null, field: string, every: (rows: T[]) => number = () => 0): Pages<T> {
   const state = useSignal<{ of: string | null; rows: T[] | null; next: string }>({ of: null, rows: null, next: "" });
   const problem = useSignal<Failed | null>(null);
   const busy = useSignal(false);
@@ -71,8 +82,10 @@ export function usePages<T>(path: string | null, field: string): Pages<T> {
   }, [read]);
   const { of, rows, next } = state.value;
   const own = of === path ? rows : null;
+  const reload = () => void read(own?.length ?? 0, [], "");
+  useTicks(every(own ?? []), () => { if (!busy.peek() && !refused(problem.peek())) reload(); });
   return {
-    rows: own, problem: problem.value, reload: () => void read(own?.length ?? 0, [], ""),
+    rows: own, problem: problem.value, reload,
     more: own && next && !busy.value ? () => void read(0, own, next) : null,
   };
 }

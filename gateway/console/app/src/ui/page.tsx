@@ -55,7 +55,7 @@ export function Page({ title, crumbs, api, actions, head, state: of, wide, child
 }
 
 /** useMenu closes an open menu on Escape, on a click elsewhere, and after a choice. */
-export function useMenu() {
+function useMenu() {
   const details = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     const elsewhere = (e: Event) => {

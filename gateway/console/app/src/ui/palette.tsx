@@ -2,7 +2,7 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { get, part, query } from "../api";
-import { go, routes } from "../route";
+import { go, matched, routes } from "../route";
 import { agents } from "../store";
 import { Dialog } from "./dialog";
 import { openHelp } from "./help";
@@ -28,14 +28,14 @@ const pages = (): Found[] => routes.filter((r) => r.about && !r.path.includes("{
 
 /** kinds are the pages of ids by their prefixes. */
 const kinds: Record<string, [string, string]> = {
-  ses: ["conversation", "/sessions/"], trn: ["turn", "/turns/"], apr: ["approval", "/inbox/"], src: ["source", "/sources/"], shr: ["share", "/shared/"],
+  ses: ["conversation", "/sessions/"], trn: ["turn", "/turns/"], apr: ["approval", "/inbox/"], src: ["source", "/sources/"],
 };
 
 /** ofId is the page of an id, or of an address of this console that was pasted. */
 function ofId(text: string): Found[] {
   try {
     const url = new URL(text);
-    if (url.origin === location.origin) return [{ kind: "link", name: url.pathname, about: "open this address", href: url.pathname + url.search }];
+    if (url.origin === location.origin) return [{ kind: "link", name: url.pathname, about: "open this address", href: url.pathname + url.search + url.hash }];
   } catch { /* it is no address */ }
   const kind = kinds[/^([a-z]{3})_[0-9a-z]+$/.exec(text)?.[1] ?? ""];
   return kind ? [{ kind: kind[0], name: text, about: `open this ${kind[0]}`, href: kind[1] + part(text) }] : [];
@@ -94,8 +94,8 @@ function Box() {
     if (!f) return;
     close();
     if (f.run) f.run();
-    else if (f.href === "/docs") location.assign(f.href);
-    else go(f.href!);
+    else if (matched(new URL(f.href!, location.origin).pathname)) go(f.href!);
+    else location.assign(f.href!);
   };
   const key = (e: KeyboardEvent) => {
     if (e.key === "ArrowDown" || e.key === "ArrowUp") {

@@ -1,20 +1,20 @@
 // Who may call what, and why.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { Failed, post } from "../api";
+import { asFailed, post, type Failed } from "../api";
 import type { Cell, Decision, Explained, Policy } from "../model";
 import { me } from "../store";
 import { Dialog, Facts, Loading, Problem, Status, useLoad } from "../ui";
 
-/** Posted is what a POST answers that only reads: it is sent again when its body changes. */
-export function usePost<T>(path: string, body: unknown | null): { data: T | null; problem: Failed | null } {
+/** usePost is what a POST answers that only reads: it is sent again when its body changes. */
+function usePost<T>(path: string, body: unknown | null): { data: T | null; problem: Failed | null } {
   const state = useSignal<{ of: string; data: T | null; problem: Failed | null }>({ of: "", data: null, problem: null });
   const of = body === null ? "" : JSON.stringify(body);
   useEffect(() => {
     if (!of) return;
     let open = true;
     const keep = (data: T | null, problem: Failed | null) => { if (open) state.value = { of, data, problem }; };
-    post<T>(path, body).then((data) => keep(data, null), (e) => keep(null, e instanceof Failed ? e : new Failed(0, "", (e as Error).message)));
+    post<T>(path, body).then((data) => keep(data, null), (e) => keep(null, asFailed(e)));
     return () => { open = false; };
   }, [path, of]);
   return state.value.of === of ? state.value : { data: null, problem: null };
@@ -28,7 +28,7 @@ export function useSubjects(): string[] | null {
   return [...new Set([...own, ...(data?.decisions ?? []).map((d) => d.subject)])].filter(Boolean).slice(0, 20);
 }
 
-/** ruleOf names what decided. */
+/** RuleOf names what decided. */
 export function RuleOf({ rule }: { rule: string }) {
   const name = rule.startsWith("policy:") ? rule.slice(7) : "";
   if (!rule) return <span class="dim">no rule</span>;

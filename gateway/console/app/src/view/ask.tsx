@@ -1,7 +1,7 @@
 // A card for what a turn waits for: an approval, a question, or the result of a tool that the client runs.
 import { useSignal } from "@preact/signals";
 import { part, post, type Approval, type Authorization, type Schema } from "../api";
-import { short } from "../format";
+import { short, visible, webAddress } from "../format";
 import { indented, parse } from "../json";
 import { loadApprovals, logInAgain, login } from "../store";
 import { SchemaForm } from "../ui/form";
@@ -74,7 +74,7 @@ export function AskCard({ ask, onDone }: { ask: Waiting; onDone?: () => void }) 
 
 function Arguments({ text, tool }: { text: string; tool: string }) {
   let value: unknown;
-  try { value = parse(text); } catch { return <pre tabIndex={0}>{text}</pre>; }
+  try { value = parse(text); } catch { return <pre tabIndex={0}>{visible(text)}</pre>; }
   if (value && typeof value === "object" && !Object.keys(value).length) return <p class="dim">without arguments</p>;
   return <Json value={value} label={`Arguments of ${tool}`} />;
 }
@@ -126,7 +126,7 @@ function Result({ ask, busy, done }: Doing) {
 /** Authorize leads to where the user logs in or connects the source. The turn goes on by itself after that. */
 function Authorize({ ask, busy, done }: Doing) {
   const { source, kind, connect_url: url } = ask.authorization ?? { source: "", kind: "login", connect_url: "" };
-  const web = /^https?:\/\//.test(url) ? url : "";
+  const web = webAddress(url);
   return (
     <div class="row">
       {kind === "connection"

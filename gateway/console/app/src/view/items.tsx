@@ -6,7 +6,7 @@ import { get, part, type Approval, type Turn } from "../api";
 import { Prose } from "../chat/text";
 import { callKey, record, nothingSaid, types, type FileRef, type Said } from "../chat/said";
 import type { Child, Item, Text, Tool, TurnView } from "../fold";
-import { bytes, duration, money } from "../format";
+import { bytes, duration, money, visible } from "../format";
 import { parse } from "../json";
 import { approvals, workflows } from "../store";
 import { Stream } from "../stream";
@@ -44,7 +44,7 @@ function ItemView({ item, of }: { item: Item; of: Context }) {
 }
 
 /** Attached is a file of a message. A picture is shown. */
-export function Attached({ file }: { file: FileRef }) {
+function Attached({ file }: { file: FileRef }) {
   const at = `/v1/files/${part(file.file_id)}/content`;
   const name = file.name || file.file_id;
   if (/^image\/(png|jpeg|gif|webp)$/.test(file.media_type) && file.file_id.startsWith("fil_")) {
@@ -73,7 +73,7 @@ function asJSON(text: string): unknown {
 export function Payload({ text, label }: { text: string; label: string }) {
   const value = useMemo(() => asJSON(text), [text]);
   if (value !== undefined) return <Json value={value} label={label} />;
-  return <pre tabIndex={0} aria-label={label}>{text.length > 100_000 ? `${text.slice(0, 100_000)}\n… ${text.length - 100_000} more characters` : text}</pre>;
+  return <pre tabIndex={0} aria-label={label}>{text.length > 100_000 ? `${visible(text.slice(0, 100_000))}\n… ${text.length - 100_000} more characters` : visible(text)}</pre>;
 }
 
 function ToolView({ item, of }: { item: Tool; of: Context }) {
@@ -97,12 +97,12 @@ function ToolView({ item, of }: { item: Tool; of: Context }) {
 }
 
 /** ApprovalCard asks what an approval asks that the events do not say all of. */
-export function ApprovalCard({ id, hide }: { id: string; hide?: (a: Approval) => boolean }) {
+function ApprovalCard({ id }: { id: string }) {
   const ask = useSignal<Waiting | null>(null);
   const open = approvals.value.find((a) => a.id === id);
   useEffect(() => {
     if (open) ask.value = ofApproval(open);
-    else get<Approval>(`/v1/approvals/${part(id)}`).then((a) => { ask.value = hide?.(a) ? null : ofApproval(a); }).catch(() => { /* those who may not see it wait for others */ });
+    else get<Approval>(`/v1/approvals/${part(id)}`).then((a) => { ask.value = ofApproval(a); }).catch(() => { /* those who may not see it wait for others */ });
   }, [id, open]);
   return ask.value && <AskCard ask={ask.value} />;
 }
@@ -169,7 +169,7 @@ function Footer({ turn }: { turn: TurnView }) {
   );
 }
 
-export function TurnLinks({ id, page }: { id: string; page?: boolean }) {
+function TurnLinks({ id, page }: { id: string; page?: boolean }) {
   return (
     <span class="links">
       {page && <a href={`/turns/${id}`}>Timeline</a>}

@@ -3977,11 +3977,11 @@ const file_windlass_registry_v1_tools_proto_rawDesc = "" +
 	"\n" +
 	"WatchTools\x12'.windlass.registry.v1.WatchToolsRequest\x1a(.windlass.registry.v1.WatchToolsResponse\"\x17\xaa\xfd\x1b\x13registry.tools.list0\x01\x12\x93\x01\n" +
 	"\fRefreshTools\x12).windlass.registry.v1.RefreshToolsRequest\x1a .windlass.registry.v1.SyncResult\"6\xaa\xfd\x1b\x16registry.tools.refresh\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/tools:refresh\x12\x9f\x01\n" +
-	"\x0eListExecutions\x12+.windlass.registry.v1.ListExecutionsRequest\x1a,.windlass.registry.v1.ListExecutionsResponse\"2\xaa\xfd\x1b\x18registry.executions.list\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/executions2\x8d\a\n" +
+	"\x0eListExecutions\x12+.windlass.registry.v1.ListExecutionsRequest\x1a,.windlass.registry.v1.ListExecutionsResponse\"2\xaa\xfd\x1b\x18registry.executions.list\x82\xd3\xe4\x93\x02\x10\x12\x0e/v1/executions2\x8f\a\n" +
 	"\x14ToolExecutionService\x12\x81\x01\n" +
 	"\fResolveTools\x12).windlass.registry.v1.ResolveToolsRequest\x1a*.windlass.registry.v1.ResolveToolsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12x\n" +
-	"\tFindTools\x12&.windlass.registry.v1.FindToolsRequest\x1a'.windlass.registry.v1.FindToolsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12\x87\x01\n" +
-	"\x0eGetDefinitions\x12+.windlass.registry.v1.GetDefinitionsRequest\x1a,.windlass.registry.v1.GetDefinitionsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12x\n" +
+	"\tFindTools\x12&.windlass.registry.v1.FindToolsRequest\x1a'.windlass.registry.v1.FindToolsResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12\x89\x01\n" +
+	"\x0eGetDefinitions\x12+.windlass.registry.v1.GetDefinitionsRequest\x1a,.windlass.registry.v1.GetDefinitionsResponse\"\x1c\xaa\xfd\x1b\x18registry.definitions.get\x12x\n" +
 	"\tCheckCall\x12&.windlass.registry.v1.CheckCallRequest\x1a'.windlass.registry.v1.CheckCallResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12w\n" +
 	"\bCallTool\x12%.windlass.registry.v1.CallToolRequest\x1a&.windlass.registry.v1.CallToolResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run0\x01\x12u\n" +
 	"\bStopCall\x12%.windlass.registry.v1.StopCallRequest\x1a&.windlass.registry.v1.StopCallResponse\"\x1a\xaa\xfd\x1b\x16registry.execution.run\x12}\n" +

@@ -10,7 +10,7 @@ export const keyOf = (p: Parameter) => `${p.in} ${p.name}`;
 /** Body is what is sent: JSON, fields of a form with its files, or a file. */
 export interface Body { media: string; value?: unknown; files?: Record<string, File> }
 
-export interface Built { method: string; path: string; headers: [string, string][]; body: string | FormData | File | undefined; missing: string[] }
+interface Built { method: string; path: string; headers: [string, string][]; body: string | FormData | File | undefined; missing: string[] }
 
 /** built is the request with what is typed. Parameters without a value are left out; missing are the required ones among them. */
 export function built(o: Operation, values: Values, body: Body | null, accept: string): Built {

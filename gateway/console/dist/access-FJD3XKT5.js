@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-H3BDFU3H.js";import"./chunk-AYZXK4YW.js";import"./chunk-WBLWCETB.js";import"./chunk-NDJJHE2B.js";import"./chunk-V7CLS5XS.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-S3EEZD67.js";import"./chunk-U7VM4Q6U.js";import"./chunk-WBLWCETB.js";import"./chunk-NDJJHE2B.js";import"./chunk-V7CLS5XS.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

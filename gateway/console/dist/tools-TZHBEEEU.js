@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f,g,h}from"./chunk-U7VM4Q6U.js";import"./chunk-WBLWCETB.js";import"./chunk-NDJJHE2B.js";import"./chunk-V7CLS5XS.js";import"./chunk-WOT6VMZA.js";export{h as CallTable,b as Changed,f as Effect,e as Rate,g as callFilters,a as default,d as toolState,c as useStats};
