@@ -78,5 +78,8 @@ func (s *Service) finishDeletions(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if len(list) == 0 {
+		return nil
+	}
+	return s.deps.Store.Purge(ctx) // so that it is in no file either
 }
