@@ -48,6 +48,8 @@ const (
 	BankSource, Sync = "bsr", "syn"
 	// File is the prefix of an uploaded file's id, and Upload that of a file that arrives in parts.
 	File, Upload = "fil", "upl"
+	// Filler is the prefix of the processes that make vectors of a bank.
+	Filler = "knw"
 	// Approval is the prefix of an approval's id.
 	Approval = "apr"
 	// Lease is the prefix of a lease holder's id.

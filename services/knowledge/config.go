@@ -29,7 +29,7 @@ type Config struct {
 	Folders         []string `yaml:"folders" doc:"Absolute paths of folders of the knowledge service's machine: sources of banks may be these and folders below them, in all tenants. Empty: no source may be a folder."`
 
 	ConcurrentIngestions int           `yaml:"concurrent_ingestions" default:"2" doc:"Maximum number of documents that a process ingests at a time. Further ones wait."`
-	SweepInterval        time.Duration `yaml:"sweep_interval" default:"5s" doc:"How often documents are checked whose ingestion was not started, because a process or Temporal was away; and chunks that have no vector yet."`
+	SweepInterval        time.Duration `yaml:"sweep_interval" default:"5s" doc:"How often documents and syncs are checked whose workflow was not started, because a process or Temporal was away; sources whose next sync is due; and chunks that have no vector yet."`
 
 	EmbeddingModel      string        `yaml:"embedding_model" doc:"Embedding model, provider/model, with which documents are found by their meaning as well as by their words. Empty: by their words only."`
 	EmbeddingDimensions int           `yaml:"embedding_dimensions" doc:"Length of the vectors, for models that can shorten them. 0: the model's own."`

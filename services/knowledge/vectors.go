@@ -34,7 +34,7 @@ func newVectors(cfg Config, deps Deps, st *store.Store) (v vectors, err error) {
 		return v, nil
 	}
 	v.hybrid.Spaces = st.LiveSpaces
-	v.filler, err = embed.NewFiller(embed.Config{Owner: ids.New("knw"), Interval: cfg.SweepInterval}, st, models, deps.Log)
+	v.filler, err = embed.NewFiller(embed.Config{Owner: ids.New(ids.Filler), Interval: cfg.SweepInterval}, st, models, deps.Log)
 	return v, err
 }
 

@@ -114,6 +114,9 @@ func waitForDocuments(c *command.Call, added []*knowledgev1.Document) error {
 	for i, d := range added {
 		now := d
 		for waits(now.GetState()) {
+			if paused, err := bankPaused(c, now.GetState() == knowledgev1.DocumentState_DOCUMENT_STATE_QUEUED); paused || err != nil {
+				return errors.Join(append(problems, err)...)
+			}
 			bar.draw(int32(i), int32(len(added)), enum.Name(now.GetState()))
 			if err := bar.pause(); err != nil {
 				return err
@@ -129,6 +132,19 @@ func waitForDocuments(c *command.Call, added []*knowledgev1.Document) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// bankPaused reports whether the bank is paused, and notes it. It asks the server only while what the caller waits for is queued.
+func bankPaused(c *command.Call, queued bool) (bool, error) {
+	if !queued {
+		return false, nil
+	}
+	var b knowledgev1.Bank
+	if _, err := c.Do(&knowledgev1.GetBankRequest{BankId: c.Args[0]}, &b); err != nil || !b.GetPaused() {
+		return false, err
+	}
+	c.Note("bank %[1]s is paused: see windlass bank resume %[1]s", output.Line(c.Args[0]))
+	return true, nil
 }
 
 // waits reports whether a document of a state is still to be ingested.

@@ -20,6 +20,7 @@ const (
 	handbook = `{"id":"handbook","description":"How we work","documents":"2","chunks":"7","mode":"lexical"}`
 	source   = `{"id":"bsr_1","bank_id":"handbook","kind":"url","url":"https://example.com/","state":"synced","progress":` +
 		`{"added":1,"updated":2,"unchanged":3,"removed":4,"failed":1,"total":7},"problems":[{"item":"a\u001b","problem":"away"}]}`
+	waiting  = `{"id":"bsr_1","bank_id":"still","kind":"url","state":"queued"}`
 	failed   = `{"id":"bsr_2","kind":"folder","folder":"/srv","state":"failed","problem":"The folder is away.","paused":true}`
 	document = `{"id":"doc_1","name":"docs/a.md","state":"queued","media_type":"text/markdown","size":"3"}`
 )
@@ -29,6 +30,10 @@ var answers = clitest.Answers{
 	"GET /v1/banks?page_size=1000":                   {Body: `{"banks":[` + handbook + `],"next_page_token":""}`},
 	"POST /v1/banks":                                 {Body: handbook},
 	"DELETE /v1/banks/handbook":                      {Body: "{}"},
+	"GET /v1/banks/still":                            {Body: `{"id":"still","paused":true}`},
+	"POST /v1/banks/still/sources/bsr_1:sync":        {Body: waiting},
+	"GET /v1/banks/still/sources/bsr_1":              {Body: waiting},
+	"POST /v1/banks/still/documents":                 {Body: document},
 	"GET /v1/banks/handbook/documents?page_size=100": {Body: `{"documents":[` + document + `],"next_page_token":""}`},
 	"DELETE /v1/banks/handbook/documents/doc_1":      {Body: "{}"},
 	"POST /v1/banks/handbook/sources":                {Body: source},
@@ -97,6 +102,11 @@ func TestCommands(t *testing.T) {
 		{
 			Args: "bank sync handbook bsr_2", Code: 1, Out: "bsr_2: 0 added, 0 updated, 0 unchanged, 0 removed, 0 failed\n",
 			Err: []string{"the source could not be read: The folder is away"},
+		},
+		{Args: "bank sync still bsr_1", Err: []string{"bank still is paused: see windlass bank resume still"}},
+		{
+			Args: "bank add still bank_test.go --wait", Out: "docs/a.md is doc_1, queued\n",
+			Err: []string{"bank still is paused: see windlass bank resume still"},
 		},
 		{Args: "bank unfollow handbook bsr_1", Out: "source bsr_1 deleted, with its documents\n"},
 		{Args: "bank pause handbook", Out: "bank handbook paused\n"},

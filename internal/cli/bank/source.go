@@ -129,6 +129,9 @@ func waitForSync(c *command.Call, s *knowledgev1.BankSource) error {
 	raw, err := c.Do(req, &now)
 	bar := newBar(c)
 	for ; err == nil && !ended(&now); raw, err = c.Do(req, &now) {
+		if paused, err := bankPaused(c, now.GetState() == knowledgev1.SyncState_SYNC_STATE_QUEUED); paused || err != nil {
+			return err
+		}
 		p := now.GetProgress()
 		bar.draw(p.GetAdded()+p.GetUpdated()+p.GetUnchanged()+p.GetFailed(), p.GetTotal(), enum.Name(now.GetState()))
 		if err := bar.pause(); err != nil {

@@ -46,6 +46,7 @@ func commands(r *command.Runner) []*cobra.Command {
 	create.Flags().String("title", "", "title for people")
 	create.Flags().String("params", "", `what the agent's placeholders ${params.*} stand for, as JSON: '{"team":"red"}'`)
 	create.Flags().StringToString("label", nil, "labels, as key=value")
+	create.Flags().StringArray("bank", nil, "bank that it answers from, in place of the agent's; may be repeated")
 	update := &cobra.Command{
 		Use: "update ID", Short: "Change the title and the labels of a session, pin or archive it", Args: cobra.ExactArgs(1), RunE: r.Run(update),
 	}
@@ -65,7 +66,7 @@ func commands(r *command.Runner) []*cobra.Command {
 
 func create(c *command.Call) error {
 	req := &sessionsv1.CreateSessionRequest{}
-	if err := errors.Join(c.Given(req, "agent=agent_id", "title", "label=labels"), c.AddParams(req)); err != nil {
+	if err := errors.Join(c.Given(req, "agent=agent_id", "title", "label=labels", "bank=banks"), c.AddParams(req)); err != nil {
 		return err
 	}
 	return Noun().Send(c, req)

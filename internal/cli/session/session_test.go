@@ -57,8 +57,8 @@ func TestCommands(t *testing.T) {
 		{Args: "session update ses_1", Code: 2, Err: []string{"say what to change"}},
 		{Args: "session create --params [1]", Code: 2, Err: []string{"--params must be a JSON object"}},
 		{
-			Args: "session create --agent support --title T --label a=b -o name", Out: "ses_1\n",
-			Sent: `POST /v1/sessions {"agent_id":"support","labels":{"a":"b"},"title":"T"}`,
+			Args: "session create --agent support --title T --label a=b --bank hr --bank it -o name", Out: "ses_1\n",
+			Sent: `POST /v1/sessions {"agent_id":"support","banks":["hr","it"],"labels":{"a":"b"},"title":"T"}`,
 		},
 		{
 			Args: "session messages ses_1",

@@ -171,7 +171,9 @@ func (s *Service) Delete(ctx context.Context, bank, id string) error {
 }
 
 // readable reports whether a caller may read all labels of a source. Other sources do not exist for it, as documents do not.
-func readable(scope access.Scope, src store.Source) bool { return scope.CheckLabels(src.Spec.Labels) == nil }
+func readable(scope access.Scope, src store.Source) bool {
+	return scope.CheckLabels(src.Spec.Labels) == nil
+}
 
 func noSource(id string) error {
 	return fault.NotFound("source %q does not exist", strings.ReplaceAll(id, "\x00", ""))

@@ -40,7 +40,9 @@ func NewCache(limit int) *Cache {
 }
 
 // Fits reports whether that many entries may fit, whose codes are as long as the given one. Some that may do not.
-func (c *Cache) Fits(entries int64, code []byte) bool { return entries <= int64(c.limit/(entryBytes+len(code))) }
+func (c *Cache) Fits(entries int64, code []byte) bool {
+	return entries <= int64(c.limit/(entryBytes+len(code)))
+}
 
 // Holds reports whether an index is not too large.
 func (c *Cache) Holds(x *Index) bool { return x.Bytes() <= c.limit }

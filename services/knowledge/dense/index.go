@@ -43,7 +43,9 @@ func (x *Index) Len() int { return len(x.chunks) + x.empty }
 const entryBytes, nameBytes = 16, 96
 
 // Bytes is about the memory that the index takes.
-func (x *Index) Bytes() int { return 8*cap(x.codes) + entryBytes*cap(x.chunks) + nameBytes*len(x.names) }
+func (x *Index) Bytes() int {
+	return 8*cap(x.codes) + entryBytes*cap(x.chunks) + nameBytes*len(x.names)
+}
 
 // Add adds an entry, whose seq is greater than that of those before. An entry with a code of another length counts as one without.
 func (x *Index) Add(e Entry) {

@@ -24,7 +24,7 @@ type workflows interface {
 	CancelWorkflow(ctx context.Context, workflowID, runID string) error
 }
 
-// Temporal implements ingest.Engine.
+// Temporal implements ingest.Engine and syncs.Engine.
 type Temporal struct{ client workflows }
 
 // New makes a dispatcher over a client, which stays its owner's to close.

@@ -109,6 +109,7 @@ func (f *Filler) Fill(ctx context.Context) error {
 		return err
 	}
 	var failed error // of a bank, which keeps no other back
+	done := map[store.BankKey]int64{}
 	for again := true; again; {
 		again = false
 		for after, more := (store.BankKey{}), true; more; {
@@ -117,7 +118,7 @@ func (f *Filler) Fill(ctx context.Context) error {
 				return err
 			}
 			for _, k := range banks {
-				rest, err := f.bank(ctx, k, space)
+				rest, err := f.bank(ctx, k, space, done)
 				if failed = errors.Join(failed, err); err != nil && (away(err) || ctx.Err() != nil) {
 					return failed
 				}
@@ -150,8 +151,9 @@ func (f *Filler) embed(ctx context.Context, dimensions int, texts []string) ([][
 	return f.models.vectors(ctx, f.models.opts.Model, dimensions, inferencev1.EmbedPurpose_EMBED_PURPOSE_DOCUMENT, texts)
 }
 
-// bank makes vectors of some chunks of a bank, and reports whether there may be more.
-func (f *Filler) bank(ctx context.Context, k store.BankKey, space store.Space) (more bool, err error) {
+// bank makes vectors of some chunks of a bank, and reports whether there may be more. It continues after the chunk that done names, and
+// sets it.
+func (f *Filler) bank(ctx context.Context, k store.BankKey, space store.Space, done map[store.BankKey]int64) (more bool, err error) {
 	who := store.Filler{BankKey: k, Space: space.ID, Owner: f.cfg.Owner, Lease: lease}
 	claimed, err := f.store.Claim(ctx, who)
 	if err != nil || !claimed {
@@ -162,9 +164,8 @@ func (f *Filler) bank(ctx context.Context, k store.BankKey, space store.Space) (
 		defer cancel()
 		err = errors.Join(err, f.store.Release(ctx, who))
 	}()
-	after := int64(0)
 	for range bankBatches {
-		chunks, err := f.store.Unembedded(ctx, who, after, batchTexts)
+		chunks, err := f.store.Unembedded(ctx, who, done[k], batchTexts)
 		if err != nil {
 			return false, err
 		}
@@ -174,7 +175,7 @@ func (f *Filler) bank(ctx context.Context, k store.BankKey, space store.Space) (
 		if err := f.batch(ctx, who, space, chunks); err != nil {
 			return false, ignoreGone(err)
 		}
-		after = chunks[len(chunks)-1].Chunk
+		done[k] = chunks[len(chunks)-1].Chunk
 	}
 	return true, nil
 }

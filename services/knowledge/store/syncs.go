@@ -28,11 +28,23 @@ func scanSync(s sqldb.Scanner) (p PendingSync, err error) {
 const running = `paused = 0 AND NOT EXISTS (SELECT 1 FROM banks b
 	WHERE b.tenant = bank_sources.tenant AND b.id = bank_sources.bank AND b.paused = 1)`
 
-// StartableSyncs returns at most limit syncs whose workflows are to be started: those never started, and those that were started before the
-// given time and have no outcome yet.
-func (s sourceRows) StartableSyncs(ctx context.Context, before time.Time, limit int) ([]PendingSync, error) {
-	return sqldb.All(ctx, s.db.Reader(), scanSync, `SELECT tenant, sync FROM bank_sources
-		WHERE state IN ('queued', 'syncing') AND start_us < $1 AND `+running+` ORDER BY start_us LIMIT $2`, sqldb.Micros(before), limit)
+// StartableSyncs returns the syncs whose workflows are to be started: those that were started before the given time and have no outcome yet,
+// and the ones that wait longest of those never started, so that no more than open are under way with those started since. Those of paused
+// sources and banks are left out.
+func (s sourceRows) StartableSyncs(ctx context.Context, before time.Time, open int) ([]PendingSync, error) {
+	const pending = "FROM bank_sources WHERE state IN ('queued', 'syncing')"
+	const columns = "SELECT tenant, sync " + pending + " AND " + running
+	again, err := sqldb.All(ctx, s.db.Reader(), scanSync, columns+" AND start_us > 0 AND start_us < $1 ORDER BY start_us LIMIT $2",
+		sqldb.Micros(before), open)
+	if err != nil {
+		return nil, err
+	}
+	started, err := sqldb.One(ctx, s.db.Reader(), sqldb.Column[int], "SELECT count(*) "+pending+" AND start_us > 0")
+	if err != nil || started >= open {
+		return again, err
+	}
+	first, err := sqldb.All(ctx, s.db.Reader(), scanSync, columns+" AND start_us = 0 ORDER BY sync LIMIT $1", open-started)
+	return append(again, first...), err
 }
 
 // MarkSyncStarted notes that the workflow of a sync was started. It ignores one that has an outcome.

@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	// startedAtOnce is how many workflows a sweep starts, and dueAtOnce how many syncs it queues.
-	startedAtOnce, dueAtOnce = 64, 256
+	// openFactor is how many workflows may be open for each sync that can run, as for ingestions.
+	openFactor = 8
+	// dueAtOnce is how many syncs a sweep queues.
+	dueAtOnce = 256
 	// callTimeout bounds one call of the engine.
 	callTimeout = 10 * time.Second
 )
@@ -47,7 +49,7 @@ func (s *Service) sweep(ctx context.Context) error {
 // start starts workflows of syncs that wait. If the process ends after a start, it is repeated, which does nothing.
 func (s *Service) start(ctx context.Context) error {
 	st := s.deps.Store
-	list, err := st.StartableSyncs(ctx, st.Now().Add(-s.cfg.RestartAfter), startedAtOnce)
+	list, err := st.StartableSyncs(ctx, st.Now().Add(-s.cfg.RestartAfter), openFactor*s.cfg.Concurrent)
 	if err != nil {
 		return err
 	}
@@ -76,5 +78,8 @@ func (s *Service) finishDeletions(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if len(list) == 0 {
+		return nil
+	}
+	return s.deps.Store.Purge(ctx) // so that it is in no file either
 }

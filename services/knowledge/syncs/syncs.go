@@ -56,7 +56,7 @@ type Store interface {
 	Items(ctx context.Context, src store.Source) ([]store.Item, error)
 	PutItem(ctx context.Context, p store.PendingSync, bank string, put store.Put, item store.Item, at store.Progress) (store.Document, error)
 	DropItem(ctx context.Context, p store.PendingSync, bank string, item store.Item, at store.Progress) error
-	StartableSyncs(ctx context.Context, before time.Time, limit int) ([]store.PendingSync, error)
+	StartableSyncs(ctx context.Context, before time.Time, open int) ([]store.PendingSync, error)
 	MarkSyncStarted(ctx context.Context, p store.PendingSync, at time.Time) error
 	QueueDue(ctx context.Context, at time.Time, limit int, newID func() string) (int, error)
 	DeletingSources(ctx context.Context, limit int) ([]store.Source, error)

@@ -36,8 +36,8 @@ func (s *Service) Check(prefix string, a agentspec.Spec) []fault.Field {
 	if a.Strategy == turnv1.Strategy_STRATEGY_ROUTE && len(a.Agents) == 0 {
 		add("agents", `is empty: strategy "route" hands each request to one of these agents`)
 	}
-	if s := a.Strategy; len(a.Banks) > 0 && (s == turnv1.Strategy_STRATEGY_DIRECT || s == turnv1.Strategy_STRATEGY_ROUTE) {
-		add("banks", `is not for the strategies "direct" and "route": they call no tools, so nothing is searched`)
+	if message := WithoutBanks(a); len(a.Banks) > 0 && message != "" {
+		add("banks", message)
 	}
 	if n := a.MaxContextTokens; n != 0 && n < minContextTokens {
 		add("max_context_tokens", fmt.Sprintf("is %d: at least %d are needed, or 0 for all of the model's window", n, minContextTokens))
@@ -53,6 +53,14 @@ func (s *Service) Check(prefix string, a agentspec.Spec) []fault.Field {
 	}
 	wrong = append(wrong, checkExecutor(prefix, a)...)
 	return append(wrong, s.deps.Blueprints.Check(prefix, a)...)
+}
+
+// WithoutBanks returns why turns of an agent cannot answer from banks; "" if they can.
+func WithoutBanks(a agentspec.Spec) string {
+	if s := a.Strategy; s == turnv1.Strategy_STRATEGY_DIRECT || s == turnv1.Strategy_STRATEGY_ROUTE {
+		return `is not for the strategies "direct" and "route": they call no tools, so nothing is searched`
+	}
+	return ""
 }
 
 // checkGeneration finds what is wrong with how an agent's model writes.

@@ -20,7 +20,7 @@ func (s *Turns) Chat(ctx context.Context, req *sessionsv1.ChatRequest) (*session
 	}
 	v, err := s.deps.Turns.Chat(ctx, turn.Chat{
 		Message: req.GetMessage(), SessionID: req.GetSessionId(), AgentID: req.GetAgentId(), Params: req.GetParams(), Once: once,
-		WithoutMemory: req.GetWithoutMemory(),
+		Banks: req.GetBanks(), WithoutMemory: req.GetWithoutMemory(),
 	})
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (s *Sessions) CreateSession(ctx context.Context, req *sessionsv1.CreateSess
 		return nil, err
 	}
 	return answerSession(s.sessions.Create(ctx, session.Spec{
-		AgentID: req.GetAgentId(), Title: req.GetTitle(), Labels: req.GetLabels(), Params: req.GetParams(),
+		AgentID: req.GetAgentId(), Title: req.GetTitle(), Labels: req.GetLabels(), Params: req.GetParams(), Banks: req.GetBanks(),
 	}, once))
 }
 
@@ -155,7 +155,7 @@ func (s *Sessions) ForkSession(ctx context.Context, req *sessionsv1.ForkSessionR
 		return nil, err
 	}
 	return answerSession(s.sessions.Fork(ctx, req.GetSessionId(), req.GetSeq(), session.Spec{
-		AgentID: req.GetAgentId(), Title: req.GetTitle(), Params: req.GetParams(),
+		AgentID: req.GetAgentId(), Title: req.GetTitle(), Params: req.GetParams(), Banks: req.GetBanks(),
 	}, once))
 }
 

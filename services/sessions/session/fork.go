@@ -86,7 +86,9 @@ func (s *Service) ForkOf(ctx context.Context, from store.Session, spec Spec) (st
 	if err != nil && !named {
 		err = AgentDeleted(err, spec.AgentID)
 	}
-	ses.ForkedFrom = from.ID
+	if ses.ForkedFrom = from.ID; len(spec.Banks) == 0 {
+		ses.Banks = from.Banks
+	}
 	return ses, err
 }
 

@@ -57,6 +57,8 @@ type Spec struct {
 	AgentID, Title string
 	Labels         map[string]string
 	Params         *structpb.Struct
+	// Banks are ids of banks that its turns answer from, nil for those of the agent.
+	Banks []string
 }
 
 // New returns a session of the caller, which is not stored yet. Its agent must fit the params and the caller.
@@ -73,11 +75,14 @@ func (s *Service) NewWith(ctx context.Context, a store.Agent, spec Spec) (store.
 	if !access.Storable(spec.Title) {
 		return store.Session{}, fault.Invalid("title", "must not contain NUL")
 	}
+	if message := agent.WithoutBanks(a.Spec); len(spec.Banks) > 0 && message != "" {
+		return store.Session{}, fault.Invalid("banks", "%s", message)
+	}
 	now := s.deps.Store.Now()
 	p := authn.From(ctx)
 	ses := store.Session{
 		Tenant: p.GetTenant(), ID: ids.New(ids.Session), AgentID: a.ID, Subject: p.GetSubject(), Title: spec.Title, Labels: spec.Labels,
-		CreateTime: now, UpdateTime: now,
+		Banks: spec.Banks, CreateTime: now, UpdateTime: now,
 	}
 	if err := blueprint.SetSessionParams(ctx, &ses, a, spec.Params); err != nil {
 		return store.Session{}, err

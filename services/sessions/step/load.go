@@ -111,6 +111,9 @@ func (s *Service) resolveAgent(ctx context.Context, out *Loaded, a store.Agent) 
 	if schema := out.Input.OutputSchema; schema != nil {
 		out.Agent.Spec.OutputSchema = schema
 	}
+	if banks := out.Session.Banks; len(banks) > 0 {
+		out.Agent.Spec.Banks = banks
+	}
 	if out.Input.WithoutMemory {
 		out.Agent.Spec.Memory = contract.MemoryOff
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -37,6 +38,8 @@ type Session struct {
 	// ContextBytes is about how large the conversation is as models are shown it; CompactedSeq the event that last compacted it, 0 = none.
 	ContextBytes int64
 	CompactedSeq uint32
+	// Banks are ids of banks that its turns answer from, nil for those of the agent.
+	Banks []string
 	// Pinned and Archived are set by users.
 	Pinned, Archived bool
 	// CreateTime and UpdateTime are when it was opened and when something last happened.
@@ -45,7 +48,7 @@ type Session struct {
 
 const sessionColumns = "tenant, id, agent_id, subject, title, labels, last_seq, open_seq, active_turn_id, create_us, update_us, " +
 	"forked_from_session, forked_from_seq, params, parent_session_id, parent_turn_id, " +
-	"context_bytes, compacted_seq, pinned, archived"
+	"context_bytes, compacted_seq, pinned, archived, banks"
 
 func scanSession(s sqldb.Scanner) (v Session, err error) {
 	var labels string
@@ -63,7 +66,23 @@ func (v *Session) columns(labels *string) []any {
 		&v.ForkedFrom, &v.ForkedSeq, &v.Params, &v.ParentSession, &v.ParentTurn, &v.ContextBytes, &v.CompactedSeq,
 		rows.FlagColumn{To: &v.Pinned},
 		rows.FlagColumn{To: &v.Archived},
+		banksColumn{&v.Banks},
 	}
+}
+
+// banksColumn scans the ids of banks, which are joined by commas.
+type banksColumn struct{ to *[]string }
+
+// Scan implements sql.Scanner.
+func (c banksColumn) Scan(src any) error {
+	var text sql.NullString
+	if err := text.Scan(src); err != nil {
+		return err
+	}
+	if *c.to = nil; text.String != "" {
+		*c.to = strings.Split(text.String, ",")
+	}
+	return nil
 }
 
 func (v *Session) label(labels string) error {
@@ -235,7 +254,7 @@ func (tx *sessionTx) AddSession(ctx context.Context, v Session) error {
 		v.Tenant, v.ID, v.AgentID, v.Subject, v.Title, labels, int64(v.LastSeq), int64(v.OpenSeq), v.ActiveTurnID, sqldb.Micros(v.CreateTime),
 		sqldb.Micros(v.UpdateTime),
 		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn, v.ContextBytes, int64(v.CompactedSeq),
-		rows.Flag(v.Pinned), rows.Flag(v.Archived))
+		rows.Flag(v.Pinned), rows.Flag(v.Archived), strings.Join(v.Banks, ","))
 	if err == nil && (v.Title != "" || v.ForkedFrom != "") {
 		err = searchdb.SetDue(ctx, tx, v.Tenant, v.ID)
 	}

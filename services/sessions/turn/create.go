@@ -71,9 +71,10 @@ func (s *Service) Create(ctx context.Context, c Create) (View, error) {
 // Chat is one message to a session.
 type Chat struct {
 	Message string
-	// SessionID is "" for a new session, with AgentID and Params.
+	// SessionID is "" for a new session, with AgentID, Params and Banks.
 	SessionID, AgentID string
 	Params             *structpb.Struct
+	Banks              []string
 	// WithoutMemory has the turn neither read nor write the memory of its user.
 	WithoutMemory bool
 	Once          store.Once
@@ -91,9 +92,11 @@ func (s *Service) Chat(ctx context.Context, c Chat) (View, error) {
 	spec := Spec{Content: content, Once: c.Once, Fresh: c.SessionID == "", ProviderData: ofRequest(ctx), WithoutMemory: c.WithoutMemory}
 	switch {
 	case spec.Fresh:
-		spec.Session, err = s.deps.Sessions.New(ctx, session.Spec{AgentID: c.AgentID, Params: c.Params})
+		spec.Session, err = s.deps.Sessions.New(ctx, session.Spec{AgentID: c.AgentID, Params: c.Params, Banks: c.Banks})
 	case c.Params != nil:
 		err = fault.Invalid("params", "the session has its params already: leave them out, or open a new session")
+	case len(c.Banks) > 0:
+		err = fault.Invalid("banks", "the session has its banks already: leave them out, or open a new session")
 	default:
 		spec.Session, err = s.deps.Access.Session(ctx, c.SessionID)
 		if err == nil && c.AgentID != "" && c.AgentID != spec.Session.AgentID {

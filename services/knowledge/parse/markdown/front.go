@@ -15,25 +15,46 @@ import (
 // maxFrontMatter limits front matter in bytes; longer one is text.
 const maxFrontMatter = 64 << 10
 
-// frontMatter reads the front matter of a document, and returns what follows it. Its title becomes that of the document;
-// other fields with a
-// value or a list of values become lines of a paragraph.
-func frontMatter(b *document.Builder, source string) string {
+// splitFront returns the front matter of a document with its lines of dashes, and what follows it.
+func splitFront(source string) (front, after string, found bool) {
 	rest, found := strings.CutPrefix(source, "---\n")
+	if !found {
+		return "", source, false
+	}
+	if end := strings.Index("\n"+rest, "\n---\n"); end >= 0 {
+		return rest[:max(0, end-1)], rest[end+len("---\n"):], true
+	}
+	if front, found := strings.CutSuffix(rest, "\n---"); found {
+		return front, "", true
+	}
+	return "", source, false // a line and text
+}
+
+// mapOf reads front matter; an error when it is too long or no map.
+func mapOf(front string) (*yaml.Node, error) {
+	if len(front) > maxFrontMatter {
+		return nil, document.Refuse("has front matter of more than %d bytes", maxFrontMatter)
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(front), &root); err != nil || len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
+		return nil, document.Refuse("has front matter with labels that is no map in YAML")
+	}
+	return root.Content[0], nil
+}
+
+// frontMatter reads the front matter of a document, and returns what follows it. Its title becomes that of the document;
+// other fields with a value or a list of values become lines of a paragraph. What is no map in YAML is text.
+func frontMatter(b *document.Builder, source string) string {
+	front, after, found := splitFront(source)
 	if !found {
 		return source
 	}
-	end := strings.Index("\n"+rest, "\n---\n")
-	if end < 0 || end > maxFrontMatter {
+	root, err := mapOf(front)
+	if err != nil {
 		return source
 	}
-	front, after := rest[:max(0, end-1)], rest[end+len("---\n"):]
-	var root yaml.Node
-	if err := yaml.Unmarshal([]byte(front), &root); err != nil || len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
-		return source
-	}
+	fields := root.Content
 	var lines strings.Builder
-	fields := root.Content[0].Content
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, value := fields[i].Value, scalars(fields[i+1])
 		switch {
@@ -59,31 +80,22 @@ func Labels(in document.Input) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest, found := strings.CutPrefix(document.Clean(decoded), "---\n")
-	if !found {
-		return nil, nil
-	}
-	end := strings.Index("\n"+rest, "\n---\n")
-	switch {
-	case end < 0 && strings.HasSuffix(rest, "\n---"):
-		end = len(rest) - len("---")
-	case end < 0:
-		return nil, nil // a line and text
-	case end > maxFrontMatter && !labelsField.MatchString(rest[:end]):
-		return nil, nil // it is text
-	case end > maxFrontMatter:
-		return nil, document.Refuse("has front matter of more than %d bytes", maxFrontMatter)
-	}
-	var front struct {
+	front, _, _ := splitFront(document.Clean(decoded))
+	root, err := mapOf(front)
+	var fields struct {
 		Labels yaml.Node `yaml:"labels"`
 	}
-	if err := yaml.Unmarshal([]byte(rest[:max(0, end-1)]), &front); err != nil {
-		if labelsField.MatchString(rest[:end]) {
-			return nil, document.Refuse("has front matter with labels that is not YAML")
-		}
+	if err == nil && root.Decode(&fields) != nil { // a field twice, for example
+		err = document.Refuse("has front matter with labels that cannot be read")
+	}
+	switch {
+	case err == nil:
+		return labelsOf(&fields.Labels)
+	case labelsField.MatchString(front):
+		return nil, err
+	default:
 		return nil, nil // it is text
 	}
-	return labelsOf(&front.Labels)
 }
 
 // labelsOf returns the labels of a field: one, or a list.

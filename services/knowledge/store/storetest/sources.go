@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ func RunSources(t *testing.T, url string) {
 	}
 	t.Run("sources", func(t *testing.T) { newSources(t, s, "t1").rows() })
 	t.Run("states of syncs", func(t *testing.T) { newSources(t, s, "t2").states() })
+	t.Run("starts of syncs", func(t *testing.T) { newSources(t, s, "t7").starts() })
 	t.Run("items", func(t *testing.T) { newSources(t, s, "t3").items() })
 	t.Run("pauses", func(t *testing.T) { newSources(t, s, "t4").pauses() })
 	t.Run("deletions of sources", func(t *testing.T) { newSources(t, s, "t5").deletions() })
@@ -186,6 +188,33 @@ func (k *bankSources) states() {
 	}
 	_, _, err = k.BeginSync(k.Context(), p)
 	k.is("a former sync", err, store.ErrNotFound)
+}
+
+// starts: no more syncs are under way than may be, and those that wait longest are started first.
+func (k *bankSources) starts() {
+	var all []store.PendingSync
+	for range 4 {
+		all = append(all, store.PendingSync{Tenant: k.tenant, Sync: k.source(0).Sync})
+	}
+	startable := func(before time.Time, open int, want ...store.PendingSync) {
+		k.Helper()
+		got, err := k.StartableSyncs(k.Context(), before, open)
+		got = slices.DeleteFunc(got, func(p store.PendingSync) bool { return p.Tenant != k.tenant })
+		if err != nil || !slices.Equal(got, want) {
+			k.Errorf("startable %v, %v; want %v", got, err, want)
+		}
+	}
+	startable(begin, 3, all[:3]...)
+	for _, p := range all[:2] {
+		k.must(k.MarkSyncStarted(k.Context(), p, begin))
+	}
+	startable(begin, 3, all[2])
+	startable(begin, 2)
+	startable(begin.Add(time.Second), 3, all[0], all[1], all[2])
+	k.must(k.FinishSync(k.Context(), all[0], store.SyncResult{State: store.Synced, Time: begin}))
+	startable(begin, 3, all[2], all[3])
+	k.must(k.FinishSync(k.Context(), all[1], store.SyncResult{State: store.Synced, Time: begin}))
+	k.must(k.DeleteBank(k.Context(), k.tenant, sourceBank))
 }
 
 func (k *bankSources) has(list []store.PendingSync, sync string) bool {

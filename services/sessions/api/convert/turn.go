@@ -54,7 +54,7 @@ func SessionToProto(s store.Session) (*sessionsv1.Session, error) {
 		ActiveTurnId: s.ActiveTurnID, CreateTime: timestamp.Of(s.CreateTime), UpdateTime: timestamp.Of(s.UpdateTime),
 		ForkedFromSession: s.ForkedFrom, ForkedFromSeq: s.ForkedSeq, Params: params,
 		ParentSessionId: s.ParentSession, ParentTurnId: s.ParentTurn,
-		Pinned: s.Pinned, Archived: s.Archived,
+		Pinned: s.Pinned, Archived: s.Archived, Banks: s.Banks,
 	}, err
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
@@ -14,7 +15,7 @@ func forkedMessages(t *testing.T, s *store.Store) {
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.AddSession(ctx, store.Session{
 			Tenant: tenant, ID: "ses_2", AgentID: "a", ForkedFrom: "ses_1", ForkedSeq: 7,
-			Params: `{"a":"ä"}`, CreateTime: sqldb.Time(1),
+			Params: `{"a":"ä"}`, Banks: []string{"hr", "it"}, CreateTime: sqldb.Time(1),
 		}); err != nil {
 			return err
 		}
@@ -31,7 +32,7 @@ func forkedMessages(t *testing.T, s *store.Store) {
 	})
 	ses, err := s.Session(t.Context(), tenant, "ses_2")
 	must(t, err)
-	if ses.ForkedFrom != "ses_1" || ses.ForkedSeq != 7 || ses.Params != `{"a":"ä"}` {
+	if ses.ForkedFrom != "ses_1" || ses.ForkedSeq != 7 || ses.Params != `{"a":"ä"}` || !slices.Equal(ses.Banks, []string{"hr", "it"}) {
 		t.Errorf("session %+v", ses)
 	}
 	rows, err := s.Messages(t.Context(), tenant, "ses_2", store.BeforeAll, 1000)

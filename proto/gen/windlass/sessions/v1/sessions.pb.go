@@ -63,7 +63,9 @@ type Session struct {
 	// The caller keeps it at hand. It has no other effect.
 	Pinned bool `protobuf:"varint,15,opt,name=pinned,proto3" json:"pinned,omitempty"`
 	// The caller has put it away. It has no other effect: an archived session can be continued.
-	Archived      bool `protobuf:"varint,16,opt,name=archived,proto3" json:"archived,omitempty"`
+	Archived bool `protobuf:"varint,16,opt,name=archived,proto3" json:"archived,omitempty"`
+	// Banks that its turns answer from; empty = those of the agent. See CreateSessionRequest.banks.
+	Banks         []string `protobuf:"bytes,17,rep,name=banks,proto3" json:"banks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +212,13 @@ func (x *Session) GetArchived() bool {
 	return false
 }
 
+func (x *Session) GetBanks() []string {
+	if x != nil {
+		return x.Banks
+	}
+	return nil
+}
+
 // CreateSessionRequest describes the new session.
 type CreateSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -224,8 +233,12 @@ type CreateSessionRequest struct {
 	Params *structpb.Struct `protobuf:"bytes,4,opt,name=params,proto3" json:"params,omitempty"`
 	// Makes retries safe: the same key and request give the same session. Over HTTP use the header Idempotency-Key. Kept for 24 h.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Banks that the turns of the session answer from, in place of the agent's: some of them, or others. Empty = those of the agent. As with
+	// those, turns find what their user may read, and a bank that does not exist is left out of a search. Rejected for an agent that cannot
+	// have banks; see Agent.banks. Sub-agents answer from their own.
+	Banks         []string `protobuf:"bytes,6,rep,name=banks,proto3" json:"banks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateSessionRequest) Reset() {
@@ -291,6 +304,13 @@ func (x *CreateSessionRequest) GetIdempotencyKey() string {
 		return x.IdempotencyKey
 	}
 	return ""
+}
+
+func (x *CreateSessionRequest) GetBanks() []string {
+	if x != nil {
+		return x.Banks
+	}
+	return nil
 }
 
 // GetSessionRequest names a session.
@@ -887,7 +907,9 @@ type ForkSessionRequest struct {
 	// Makes retries safe. Over HTTP use the header Idempotency-Key. Kept for 24 h.
 	IdempotencyKey string `protobuf:"bytes,5,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Params of the new session; unset = those of the forked session. They must match the params_schema of the new session's agent.
-	Params        *structpb.Struct `protobuf:"bytes,12,opt,name=params,proto3" json:"params,omitempty"`
+	Params *structpb.Struct `protobuf:"bytes,12,opt,name=params,proto3" json:"params,omitempty"`
+	// Banks of the new session; see CreateSessionRequest. Empty = those of the forked session.
+	Banks         []string `protobuf:"bytes,13,rep,name=banks,proto3" json:"banks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,6 +982,13 @@ func (x *ForkSessionRequest) GetIdempotencyKey() string {
 func (x *ForkSessionRequest) GetParams() *structpb.Struct {
 	if x != nil {
 		return x.Params
+	}
+	return nil
+}
+
+func (x *ForkSessionRequest) GetBanks() []string {
+	if x != nil {
+		return x.Banks
 	}
 	return nil
 }
@@ -1114,7 +1143,7 @@ var File_windlass_sessions_v1_sessions_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xb5\x05\n" +
+	"#windlass/sessions/v1/sessions.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a windlass/sessions/v1/turns.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xcb\x05\n" +
 	"\aSession\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x14\n" +
@@ -1134,16 +1163,18 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x11parent_session_id\x18\f \x01(\tR\x0fparentSessionId\x12$\n" +
 	"\x0eparent_turn_id\x18\r \x01(\tR\fparentTurnId\x12\x16\n" +
 	"\x06pinned\x18\x0f \x01(\bR\x06pinned\x12\x1a\n" +
-	"\barchived\x18\x10 \x01(\bR\barchived\x1a9\n" +
+	"\barchived\x18\x10 \x01(\bR\barchived\x12\x14\n" +
+	"\x05banks\x18\x11 \x03(\tR\x05banks\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd3\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x92\x03\n" +
 	"\x14CreateSessionRequest\x12\"\n" +
 	"\bagent_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
 	"\x05title\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x05title\x12X\n" +
 	"\x06labels\x18\x03 \x03(\v26.windlass.sessions.v1.CreateSessionRequest.LabelsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x06labels\x12/\n" +
 	"\x06params\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x06params\x121\n" +
-	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x1a9\n" +
+	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12=\n" +
+	"\x05banks\x18\x06 \x03(\tB'\xbaH$\x92\x01!\x10 \x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x05banks\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"@\n" +
@@ -1194,7 +1225,7 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"u\n" +
 	"\x14ListMessagesResponse\x125\n" +
 	"\bmessages\x18\x01 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xfb\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xba\x02\n" +
 	"\x12ForkSessionRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x10\n" +
@@ -1202,7 +1233,8 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
 	"\x05title\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x05title\x121\n" +
 	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12/\n" +
-	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\"\x9b\x01\n" +
+	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\x12=\n" +
+	"\x05banks\x18\r \x03(\tB'\xbaH$\x92\x01!\x10 \x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x05banks\"\x9b\x01\n" +
 	"\x14ExportSessionRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12/\n" +

@@ -1383,6 +1383,8 @@ type ChatRequest struct {
 	Wait *durationpb.Duration `protobuf:"bytes,13,opt,name=wait,proto3" json:"wait,omitempty"`
 	// The turn neither reads the user's memory nor writes it, whatever the agent's `memory` says.
 	WithoutMemory bool `protobuf:"varint,120,opt,name=without_memory,json=withoutMemory,proto3" json:"without_memory,omitempty"`
+	// Banks of a new session; see CreateSessionRequest. Rejected together with session_id.
+	Banks         []string `protobuf:"bytes,14,rep,name=banks,proto3" json:"banks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1464,6 +1466,13 @@ func (x *ChatRequest) GetWithoutMemory() bool {
 		return x.WithoutMemory
 	}
 	return false
+}
+
+func (x *ChatRequest) GetBanks() []string {
+	if x != nil {
+		return x.Banks
+	}
+	return nil
 }
 
 // ChatResponse is the answer to a message.
@@ -1982,7 +1991,7 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\\\n" +
 	"\x11CancelTurnRequest\x12%\n" +
 	"\aturn_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x06turnId\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\x06reason\"\xc3\x02\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xf4\x03R\x06reason\"\x82\x03\n" +
 	"\vChatRequest\x12$\n" +
 	"\amessage\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\amessage\x12&\n" +
@@ -1992,7 +2001,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12/\n" +
 	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\x127\n" +
 	"\x04wait\x18\r \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\x04wait\x12%\n" +
-	"\x0ewithout_memory\x18x \x01(\bR\rwithoutMemory\"\xbb\x03\n" +
+	"\x0ewithout_memory\x18x \x01(\bR\rwithoutMemory\x12=\n" +
+	"\x05banks\x18\x0e \x03(\tB'\xbaH$\x92\x01!\x10 \x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x05banks\"\xbb\x03\n" +
 	"\fChatResponse\x12\x16\n" +
 	"\x06answer\x18\x01 \x01(\tR\x06answer\x12\x1d\n" +
 	"\n" +
