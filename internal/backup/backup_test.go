@@ -18,7 +18,8 @@ func dataDir(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "data")
 	for name, content := range map[string]string{
 		"identity": "windlass data directory X\n", "identity.lock": "", "lock": "", "mesh.key": "secret of the mesh", "access.token": "token",
-		"access.address": "127.0.0.1:1", "issuer/accounts.json": "{}", "issuer/signing.pem": "private", "bus/x.blk": "deltas", "temporal/ca.pem": "ca",
+		"access.address": "127.0.0.1:1", "issuer/accounts.json": "{}", "issuer/signing.pem": "private", "bus/x.blk": "deltas",
+		"temporal/ca.pem": "ca",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

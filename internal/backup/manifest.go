@@ -89,8 +89,8 @@ func (m Manifest) check() error {
 	return nil
 }
 
-// skipped are folders and files that a start makes anew: the message bus keeps the last hour of deltas and a cache, and the certificates of
-// Temporal follow from the mesh's key.
+// skipped are folders and files that a start creates again: the message bus keeps the last hour of deltas and a cache, and the certificates
+// of Temporal follow from the mesh's key.
 var skipped = []string{"bus", "temporal", "access.address", "lock", manifestName}
 
 // list lists the files of a data directory: databases first, the ledger of tool calls last among them, so that it has each call that the

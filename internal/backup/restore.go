@@ -25,7 +25,9 @@ const maxManifest = 4 << 20
 
 // Restore restores a backup to a data directory that does not exist or is empty. It checks all checksums, and calls prepare with a
 // directory of the same files before dir is there: if that fails, or the process dies, dir stays as it was.
-func Restore(ctx context.Context, file, dir string, prepare func(ctx context.Context, dir string, m Manifest) error) (_ Manifest, err error) {
+func Restore(
+	ctx context.Context, file, dir string, prepare func(ctx context.Context, dir string, m Manifest) error,
+) (_ Manifest, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return Manifest{}, err

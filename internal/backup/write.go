@@ -1,8 +1,8 @@
 package backup
 
 import (
-	"cmp"
 	"archive/tar"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -68,6 +68,9 @@ func Write(ctx context.Context, o Options) (_ Manifest, err error) {
 func (o Options) paths() (dir, file string, err error) {
 	if dir, err = filepath.Abs(o.DataDir); err != nil {
 		return "", "", err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
 	}
 	if file, err = filepath.Abs(o.File); err != nil {
 		return "", "", err

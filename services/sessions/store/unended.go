@@ -33,8 +33,8 @@ func (tx *Tx) CloseFires(ctx context.Context, at time.Time, key, why string) (in
 	if err != nil {
 		return 0, err
 	}
-	_, err = sqldb.Exec(ctx, tx, `INSERT INTO schedule_fires (tenant, schedule_id, fire_key, manual, due_us, create_us, outcome, pending, look_us,
-		turn_id, session_id, error) SELECT tenant, id, $1, 0, CAST($2 AS BIGINT), CAST($2 AS BIGINT), $3, 0, 0, '', '', $4 FROM schedules
+	_, err = sqldb.Exec(ctx, tx, `INSERT INTO schedule_fires (tenant, schedule_id, fire_key, manual, due_us, create_us, outcome, pending,
+		look_us, turn_id, session_id, error) SELECT tenant, id, $1, 0, CAST($2 AS BIGINT), CAST($2 AS BIGINT), $3, 0, 0, '', '', $4 FROM schedules
 		WHERE deleted = 0 AND paused = 0`, key, sqldb.Micros(at), string(scheduledb.FireSkipped), why)
 	return n, err
 }
