@@ -51,7 +51,7 @@ var apis = map[string]struct {
 // enough is the number of schemas that there must be where all their documents are.
 const enough = 2000
 
-// most is the number of schemas that are tried, for the time that it takes. By day each API is offered one in shares of them, drawn by the day.
+// most is the number of schemas that are tried, for the time that it takes. By day each API is offered one in shares, drawn by the day.
 const most, shares = 2500, 4
 
 // TestRealSchemas offers the tools of public API descriptions, the types in them, and the schemas of JSON Schema's own test suite. Each API
