@@ -36,7 +36,7 @@ order="e2e docs mcp firsthour eval tilt concurrent browser crash"
 process="/test/($(echo $order | tr ' ' '|'))\$"
 packages=$($go list "$@")
 started=$(for name in $order; do printf '%s\n' "$packages" | grep "/test/$name\$" || true; done)
-slow='/(test/[a-z]*|libs/(bus|media|rpc)|workflows/turn|workflows/turn/executor|services/(inference/provider|mcpbridge|policy/grant|registry|registry/[a-z]*|sessions|sessions/store))$'
+slow='/(test/[a-z]*|libs/(bus|media|rpc)|workflows/turn|workflows/turn/executor|services/(inference/provider|mcpbridge|policy/grant|registry|registry/(grpcapi|openapi|skills|workflow)|sessions|sessions/store))$'
 others=$(printf '%s\n' "$packages" | grep -vE "$process" | SLOW=$slow awk '$0 ~ ENVIRON["SLOW"] {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
 module=$($go list -m -f '{{if not .Indirect}}{{.Path}}{{end}}' 2>/dev/null | head -n 1)
 concurrent=$(./scripts/concurrent.sh | sed "s|^|$module/|")
