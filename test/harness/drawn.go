@@ -14,12 +14,15 @@ import (
 // WholeEnv, set to "1", has tests check all that they otherwise draw a part of by the day. `make nightly` sets it.
 const WholeEnv = "WINDLASS_TEST_WHOLE"
 
+// Whole reports whether everything is to be tested.
+func Whole() bool { return os.Getenv(WholeEnv) == "1" }
+
 // Drawn skips a test on all days but one of n, unless everything is to be tested: for what takes long and changes seldom. Days are the seeds of
 // the order of tests (testmain.ShuffleEnv); without a seed nothing is skipped.
 func Drawn(t testing.TB, n uint64) {
 	t.Helper()
 	seed := os.Getenv(testmain.ShuffleEnv)
-	if os.Getenv(WholeEnv) == "1" || cmp.Or(seed, "off") == "off" || draw(seed, t)%n == 0 {
+	if Whole() || cmp.Or(seed, "off") == "off" || draw(seed, t)%n == 0 {
 		return
 	}
 	t.Skipf("runs on one day of %d, and in make nightly", n)
