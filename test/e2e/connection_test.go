@@ -18,7 +18,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/windlass-dev/windlass/libs/testpoll"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -269,7 +268,7 @@ func TestUsersConnectASource(t *testing.T) {
 	if out := p.says("alice", "connection", "delete", "crm"); !strings.Contains(out, "its tokens are revoked") {
 		t.Errorf("deleted: %s", out)
 	}
-	testpoll.Until(t, "alice's login is not used any more", func() bool {
+	until(t, "alice's login is not used any more", func() bool { // each question is a process: seldom
 		out, err := invoke("alice")
 		return err != nil && strings.Contains(out, "you have not connected source")
 	})
