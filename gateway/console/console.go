@@ -39,14 +39,15 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // media are the types of assets by the ends of their names.
 var media = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
-// hashed matches the names of assets that contain a hash of their content: a changed one has another name, so browsers keep them for a year.
+// hashed matches the names of assets that contain a hash of their content: a changed one has another name, so browsers keep them for a
+// year.
 var hashed = regexp.MustCompile(`-[A-Z0-9]{8}\.js$`)
 
 // Console serves the pages and their assets.
 type Console struct {
 	page []byte
-	// tags are the entity tags of assets by their names: a browser asks at every visit for those whose names stay the same over versions, and gets
-	// only what has changed.
+	// tags are the entity tags of assets by their names: a browser asks at every visit for those whose names stay the same over versions,
+	// and gets only what has changed.
 	tags map[string]string
 }
 

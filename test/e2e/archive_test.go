@@ -157,7 +157,7 @@ func TestInstallIntoFolders(t *testing.T) {
 	// broken has a mv that does not move what was unpacked.
 	broken := t.TempDir()
 	mv := "#!/bin/sh\ncase $1 in */windlass_v*) exit 1 ;; esac\nexec /bin/mv \"$@\"\n"
-	harness.Must(t, os.WriteFile(filepath.Join(broken, "mv"), []byte(mv), 0o700)) //nolint:gosec // a program
+	harness.Must(t, os.WriteFile(filepath.Join(broken, "mv"), []byte(mv), 0o700))
 	for name, c := range map[string]struct {
 		env             []string
 		programs, links string

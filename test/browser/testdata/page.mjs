@@ -67,12 +67,11 @@ export async function browse(scenario, { allowed = () => false, ...options } = {
 /** both are each theme once and each width once, for scripts that check many pages. */
 export const both = [["light", 1200], ["dark", 360]];
 
-/** drawn is the one of some things whose day it is, or all of them. */
-export function drawn(name, of) {
-  if (whole) return of;
-  const sum = createHash("sha256").update(`${process.env.WINDLASS_TEST_SHUFFLE} ${name}`).digest();
-  return [of[sum.readUInt32BE() % of.length]];
-}
+/** draw is a number below n that depends on the day and a name. */
+const draw = (name, n) => createHash("sha256").update(`${process.env.WINDLASS_TEST_SHUFFLE} ${name}`).digest().readUInt32BE() % n;
+
+/** due says whether a thing is checked today, which it is on one day of n. */
+export const due = (name, n) => whole || draw(name, n) === 0;
 
 /** accessible checks that nothing of a page is wider than the window at any width, and the page with axe in one of the views, drawn by the day. */
 export async function accessible(page, name, views = [["light", 1200], ["light", 360], ["dark", 1200], ["dark", 360]]) {
@@ -82,7 +81,7 @@ export async function accessible(page, name, views = [["light", 1200], ["light",
     must(wide <= width, `${name}: ${wide} pixels wide at ${width}`);
   };
   for (const width of new Set(views.map(([, width]) => width))) await narrow(width);
-  for (const [colorScheme, width] of drawn(name, views)) {
+  for (const [colorScheme, width] of whole ? views : [views[draw(name, views.length)]]) {
     await page.emulateMedia({ colorScheme });
     await narrow(width);
     if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe);
