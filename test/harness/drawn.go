@@ -17,8 +17,8 @@ const WholeEnv = "WINDLASS_TEST_WHOLE"
 // Whole reports whether everything is to be tested.
 func Whole() bool { return os.Getenv(WholeEnv) == "1" }
 
-// Drawn skips a test on all days but one of n, unless everything is to be tested: for what takes long and changes seldom. Days are the seeds
-// of the order of tests (testmain.ShuffleEnv); without a seed nothing is skipped.
+// Drawn skips a test on all days but one of n, unless everything is to be tested: for what takes long and changes seldom. Days are the
+// seeds of the order of tests (testmain.ShuffleEnv); without a seed nothing is skipped.
 func Drawn(t testing.TB, n uint64) {
 	t.Helper()
 	seed := os.Getenv(testmain.ShuffleEnv)
