@@ -118,15 +118,18 @@ test-examples: bin/windlass-temporal
 # which ones, and the order of all tests, depends on SEED, the day. So results are kept for a day, and every day tries another order.
 SEED  ?= $(shell date -u +%Y%m%d)
 RACED ?= 24
+# 1: what tests otherwise draw a part of by the day, such as the themes in which a page is checked, is checked whole.
+WHOLE ?=
 # How many of the tests that start programs run at a time, of each of two packages. With 4 no core idles either, and programs answer later.
 PARALLEL ?= 3
 
 # A program with the race detector otherwise sleeps for a second when it exits, test binaries included.
-TEST_ENV = GORACE=atexit_sleep_ms=0 WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_TEST_SHUFFLE=$(SEED) WINDLASS_TEST_RACE=$(RACED)
+TEST_ENV = GORACE=atexit_sleep_ms=0 WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_TEST_SHUFFLE=$(SEED) WINDLASS_TEST_RACE=$(RACED) \
+	WINDLASS_TEST_WHOLE=$(WHOLE)
 RUN_TESTS = $(TEST_ENV) TIMEOUT=$(TIMEOUT) PARALLEL=$(PARALLEL) RACE="$(RACE)" ARGS="$(ARGS)" GO=$(GO) ./scripts/test.sh
 
 .PHONY: test
-test: test-work $(if $(filter work,$(PKG)),test-modules) ## Run all tests, with the race detector if there is a C compiler (PKG, ARGS, TIMEOUT, SEED, RACED, PARALLEL)
+test: test-work $(if $(filter work,$(PKG)),test-modules) ## Run all tests, with the race detector if there is a C compiler (PKG, ARGS, TIMEOUT, SEED, RACED, WHOLE, PARALLEL)
 
 # What a change is measured against.
 BASE = $(or $(BASE_REF),$(shell git rev-parse --quiet --verify origin/main || git rev-parse --quiet --verify main || echo HEAD))
@@ -141,7 +144,7 @@ flaky: $(TOOLS)/.gotestsum ## Run the concurrent half of the tests N (20) times 
 
 .PHONY: nightly
 nightly: ## Run what CI leaves to it: all tests with all programs under the race detector, whole matrices, fuzz targets
-	$(MAKE) test RACED=1 PARALLEL=2 TIMEOUT=2h
+	$(MAKE) test RACED=1 WHOLE=1 PARALLEL=2 TIMEOUT=2h
 	$(MAKE) chaos
 	$(MAKE) fuzz
 	$(MAKE) flaky RACED=1

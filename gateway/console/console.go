@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -38,10 +39,15 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // media are the types of assets by the ends of their names.
 var media = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
+// hashed matches the names of assets that contain a hash of their content: a changed one has another name, so browsers keep them for a
+// year.
+var hashed = regexp.MustCompile(`-[A-Z0-9]{8}\.js$`)
+
 // Console serves the pages and their assets.
 type Console struct {
 	page []byte
-	// tags are the entity tags of assets by their names: a browser asks for each at every visit, and gets only those that have changed.
+	// tags are the entity tags of assets by their names: a browser asks at every visit for those whose names stay the same over versions,
+	// and gets only what has changed.
 	tags map[string]string
 }
 
@@ -136,6 +142,9 @@ func (c *Console) Asset(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header(w, media[path.Ext(name)])
+	if hashed.MatchString(name) {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
 	w.Header().Set("ETag", c.tags[name])
 	if r.Header.Get("If-None-Match") == c.tags[name] {
 		w.WriteHeader(http.StatusNotModified)

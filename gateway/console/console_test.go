@@ -56,6 +56,10 @@ func TestAssets(t *testing.T) {
 		if !IsAsset(path) || first.Code != http.StatusOK || first.Body.Len() == 0 || tag == "" || first.Header().Get("Content-Type") == "" {
 			t.Errorf("%s: %d, %d bytes, tag %q", path, first.Code, first.Body.Len(), tag)
 		}
+		kept := strings.Contains(first.Header().Get("Cache-Control"), "immutable")
+		if named := strings.Contains(file.Name(), "-") && strings.HasSuffix(file.Name(), ".js"); kept != named {
+			t.Errorf("%s: kept without a question: %t, want %t", path, kept, named)
+		}
 		if again := get(path, tag); again.Code != http.StatusNotModified || again.Body.Len() != 0 {
 			t.Errorf("%s again: %d with %d bytes", path, again.Code, again.Body.Len())
 		}

@@ -47,7 +47,9 @@ func TestConsole(t *testing.T) {
 	testnpm.Browser(t)
 	config := filepath.Join(t.TempDir(), "windlass.yaml")
 	harness.Must(t, os.WriteFile(config, []byte(shields), 0o600))
-	for _, name := range []string{"chat.mjs", "waits.mjs", "turn.mjs", "journal.mjs", "button.mjs", "temporal.mjs"} {
+	for name, scripts := range map[string][]string{
+		"on one mesh": {"chat.mjs", "waits.mjs", "journal.mjs", "temporal.mjs", "turn.mjs"}, "which is killed": {"button.mjs"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := harness.Up(t, t.TempDir(), nil, "--config", config)
@@ -57,10 +59,16 @@ func TestConsole(t *testing.T) {
 			up.Client.Must("POST", "/v1/agents", harness.JSON{
 				"id": "guarded", "model": "builtin/scripted", "shields": []string{"falcon", "away"},
 			})
-			if out, err := harness.Page(t, "testdata/"+name, up).CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
+			run(t, harness.Pages(t, up, scripts...))
 		})
+	}
+}
+
+// run runs scripts, and fails the test with what they printed.
+func run(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -80,13 +88,9 @@ func TestFrame(t *testing.T) {
 		"id": "two", "tools": []string{"*"}, "model": "builtin/scripted",
 		"approvals": []harness.JSON{{"name": "both", "tools": []string{"mesh__uuid"}, "quorum": 2, "allow_requester": true}},
 	})
-	for _, name := range []string{"conversation.mjs", "inbox.mjs", "share.mjs", "frame.mjs"} {
-		cmd := harness.Page(t, "testdata/"+name, up)
-		cmd.Env = append(cmd.Env, "PAGES="+pages)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, out)
-		}
-	}
+	cmd := harness.Pages(t, up, "conversation.mjs", "inbox.mjs", "share.mjs", "frame.mjs")
+	cmd.Env = append(cmd.Env, "PAGES="+pages)
+	run(t, cmd)
 }
 
 // TestS12AnswersCarryNothingAway: images, links and addresses in an answer of a model reach the attacker's server neither by themselves nor
@@ -102,11 +106,9 @@ func TestS12AnswersCarryNothingAway(t *testing.T) {
 	defer canary.Close()
 	up := harness.Up(t, t.TempDir(), []string{"WINDLASS_GATEWAY_LINK_HOSTS=.docs.example.com"})
 	agents(up.Client)
-	cmd := harness.Page(t, "testdata/exfiltrate.mjs", up)
+	cmd := harness.Pages(t, up, "exfiltrate.mjs")
 	cmd.Env = append(cmd.Env, "CANARY="+canary.URL, "LISTED=https://www.docs.example.com")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	run(t, cmd)
 	if got := requests.Load(); got != 0 {
 		t.Errorf("the attacker's server got %d requests", got)
 	}
@@ -118,11 +120,9 @@ func TestUsersLogInWithThePage(t *testing.T) {
 	testnpm.Browser(t)
 	up := harness.Up(t, t.TempDir(), nil)
 	agents(up.Client)
-	cmd := harness.Page(t, "testdata/login.mjs", up)
+	cmd := harness.Pages(t, up, "login.mjs")
 	cmd.Env = append(cmd.Env, "PASSWORDS="+passwords(t, up))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	run(t, cmd)
 }
 
 // TestThePageAsksForLogins: a turn whose user's login has ended, and one for whose tool the user has not logged in, say what they wait for.
@@ -145,11 +145,9 @@ func TestThePageAsksForLogins(t *testing.T) {
 			"endpoints": []harness.JSON{{"name": "mine", "path": "/mine"}, {"name": "contacts", "path": "/contacts"}},
 		})
 	}
-	cmd := harness.Page(t, "testdata/authorize.mjs", up)
+	cmd := harness.Pages(t, up, "authorize.mjs")
 	cmd.Env = append(cmd.Env, "PASSWORDS="+passwords(t, up))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	run(t, cmd)
 }
 
 // TestThePagesExplainThemselves: the documentation, and the page on which the API is tried.
@@ -158,11 +156,7 @@ func TestThePagesExplainThemselves(t *testing.T) {
 	testnpm.Browser(t)
 	up := harness.Up(t, t.TempDir(), nil)
 	agents(up.Client)
-	for _, name := range []string{"docs.mjs", "api.mjs"} {
-		if out, err := harness.Page(t, "testdata/"+name, up).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, out)
-		}
-	}
+	run(t, harness.Pages(t, up, "docs.mjs", "api.mjs"))
 }
 
 // TestListsAndAdministration walks the pages of lists and administration with three users.
@@ -171,11 +165,9 @@ func TestListsAndAdministration(t *testing.T) {
 	testnpm.Browser(t)
 	up := harness.Up(t, t.TempDir(), nil)
 	agents(up.Client)
-	cmd := harness.Page(t, "testdata/views.mjs", up)
+	cmd := harness.Pages(t, up, "views.mjs")
 	cmd.Env = append(cmd.Env, "PASSWORDS="+passwords(t, up))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	run(t, cmd)
 }
 
 // passwords returns those of the built-in issuer's users as a JSON object.
@@ -202,7 +194,7 @@ func TestThePageSurvivesAKill(t *testing.T) {
 	dir := t.TempDir()
 	up := harness.Up(t, dir, nil)
 	agents(up.Client)
-	cmd := harness.Page(t, "testdata/killed.mjs", up)
+	cmd := harness.Pages(t, up, "killed.mjs")
 	out, err := cmd.StdoutPipe()
 	harness.Must(t, err)
 	var problems bytes.Buffer

@@ -4,9 +4,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/windlass-dev/windlass/test/harness"
 )
 
 func TestWorkerKilledWhileModelStreams(t *testing.T) {
+	harness.Drawn(t, 3)
 	s := modelStreams(t, 2)
 	victim := s.Holder(s.turn)
 	killed := time.Now()
@@ -29,6 +32,7 @@ func TestOnlyWorkerKilledWhileModelStreams(t *testing.T) {
 }
 
 func TestSessionsKilledWhileModelStreams(t *testing.T) {
+	harness.Drawn(t, 3)
 	s := modelStreams(t, 1)
 	killed := time.Now()
 	s.Kill("sessions")
@@ -39,6 +43,7 @@ func TestSessionsKilledWhileModelStreams(t *testing.T) {
 }
 
 func TestTemporalKilledWhileModelStreams(t *testing.T) {
+	harness.Drawn(t, 3)
 	s := modelStreams(t, 1)
 	killed := time.Now()
 	s.Kill("temporal")
@@ -61,6 +66,7 @@ func TestGatewayKilledWithAWatcher(t *testing.T) {
 }
 
 func TestInferenceKilledWhileModelStreams(t *testing.T) {
+	harness.Drawn(t, 3)
 	s := modelStreams(t, 1)
 	killed := time.Now()
 	s.Kill("inference")
@@ -75,6 +81,7 @@ func TestInferenceKilledWhileModelStreams(t *testing.T) {
 }
 
 func TestBusKilledWhileModelStreams(t *testing.T) {
+	harness.Drawn(t, 3)
 	s := modelStreams(t, 1)
 	s.Kill("bus")
 	close(s.gate.open)

@@ -3,12 +3,15 @@ package crash
 import (
 	"testing"
 	"time"
+
+	"github.com/windlass-dev/windlass/test/harness"
 )
 
 // done is what the tool's own answer says.
 const done = "done once pay"
 
 func TestWorkerKilledWhileToolRuns(t *testing.T) {
+	harness.Drawn(t, 3)
 	s := toolRuns(t, 2)
 	killed := time.Now()
 	s.Kill(s.Holder(s.turn))
@@ -19,6 +22,7 @@ func TestWorkerKilledWhileToolRuns(t *testing.T) {
 }
 
 func TestSessionsKilledWhileToolRuns(t *testing.T) {
+	harness.Drawn(t, 3)
 	s := toolRuns(t, 1)
 	s.Kill("sessions")
 	s.letToolReturn()
@@ -27,6 +31,7 @@ func TestSessionsKilledWhileToolRuns(t *testing.T) {
 }
 
 func TestTemporalKilledWhileToolRuns(t *testing.T) {
+	harness.Drawn(t, 3)
 	s := toolRuns(t, 1)
 	s.Kill("temporal")
 	s.letToolReturn()
@@ -37,6 +42,7 @@ func TestTemporalKilledWhileToolRuns(t *testing.T) {
 
 // A registry that died in mid-call cannot know what became of it, and a ONCE call is not repeated.
 func TestRegistryKilledWhileToolRuns(t *testing.T) {
+	harness.Drawn(t, 3)
 	s := toolRuns(t, 1)
 	killed := time.Now()
 	s.Kill("registry")
@@ -47,6 +53,7 @@ func TestRegistryKilledWhileToolRuns(t *testing.T) {
 }
 
 func TestBridgeKilledWhileToolRuns(t *testing.T) {
+	harness.Drawn(t, 3)
 	s := toolRuns(t, 1)
 	s.Kill("mcpbridge")
 	s.watcher.UntilType("tool_call.unresolved")

@@ -17,8 +17,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/windlass-dev/windlass/libs/testpoll"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -269,7 +269,10 @@ func TestUsersConnectASource(t *testing.T) {
 	if out := p.says("alice", "connection", "delete", "crm"); !strings.Contains(out, "its tokens are revoked") {
 		t.Errorf("deleted: %s", out)
 	}
-	testpoll.Until(t, "alice's login is not used any more", func() bool {
+	seldom := time.NewTicker(500 * time.Millisecond) // each question is a process
+	defer seldom.Stop()
+	until(t, "alice's login is not used any more", func() bool {
+		<-seldom.C
 		out, err := invoke("alice")
 		return err != nil && strings.Contains(out, "you have not connected source")
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,8 +17,8 @@ import (
 // Many people leave a page open. A stream on which nothing happens costs little, and each of them still gets what happens then.
 func TestIdleStreamsAreCheap(t *testing.T) {
 	const most = 64 << 10
-	streams := 1500
-	if os.Getenv(harness.RaceEnv) == "1" { // by night
+	streams := 600
+	if harness.Whole() {
 		streams = 5000
 	}
 	m := harness.Split(t, harness.SplitOptions{Plain: true, Config: harness.JSON{"gateway": harness.JSON{"heartbeat": "5m"}}})

@@ -43,6 +43,7 @@ func inFolder(t *testing.T, dir string, env []string, args ...string) []byte {
 
 func TestRedoclyFindsNoProblem(t *testing.T) {
 	t.Parallel()
+	harness.Drawn(t, 4)
 	node, npm := testnpm.OpenAPI(t)
 	c := client(t)
 	dir := t.TempDir()
@@ -67,6 +68,7 @@ func TestRedoclyFindsNoProblem(t *testing.T) {
 // TestAGeneratedClientRunsATurn generates a client with hey-api, compiles it with strict types and runs a turn with it.
 func TestAGeneratedClientRunsATurn(t *testing.T) {
 	t.Parallel()
+	harness.Drawn(t, 4)
 	node, npm := testnpm.OpenAPI(t)
 	c := client(t)
 	dir := t.TempDir()

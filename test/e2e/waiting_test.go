@@ -17,7 +17,10 @@ const manyEnv = "WINDLASS_TEST_WAITING"
 // TestWaitingTurnsAreCheap: turns that wait for leave are rows of databases. They hold no goroutine, whatever number of workflows
 // a worker may keep in memory, and they do not keep other turns from running.
 func TestWaitingTurnsAreCheap(t *testing.T) {
-	many := 300
+	many := 100
+	if harness.Whole() {
+		many = 300
+	}
 	if n, err := strconv.Atoi(os.Getenv(manyEnv)); err == nil {
 		many = n
 	}

@@ -231,7 +231,7 @@ func (u *user) pages(t *testing.T) {
 	t.Run("in Chromium", func(t *testing.T) { // skipped where there is none; the hour goes on
 		turns, err := json.Marshal(harness.JSON{"boss": u.boss, "failed": u.failed})
 		harness.Must(t, err)
-		cmd := harness.Page(t, "pages.mjs", u.up)
+		cmd := harness.Pages(t, u.up, "../../firsthour/pages.mjs")
 		cmd.Env = append(cmd.Env, "TURNS="+string(turns))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)

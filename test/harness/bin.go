@@ -3,8 +3,6 @@ package harness
 
 import (
 	"cmp"
-	"hash/fnv"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -87,10 +85,7 @@ func Raced(t testing.TB) bool {
 	if n == 0 {
 		return false
 	}
-	test, _, _ := strings.Cut(t.Name(), "/")
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, os.Getenv(testmain.ShuffleEnv)+" "+test) // never fails
-	return h.Sum64()%n == 0
+	return draw(os.Getenv(testmain.ShuffleEnv), t)%n == 0
 }
 
 // Root is the repository's top folder.

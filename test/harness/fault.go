@@ -87,13 +87,14 @@ func (m *Mesh) takenPath(p faultpoint.Point) string {
 
 // Eventually polls until the condition holds, and reports whether that was in time.
 func Eventually(patience time.Duration, yes func() bool) bool {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	timeout := time.After(patience)
-	for !yes() {
+	// Soon at first, and then less often: most questions are calls of a mesh, which needs the processor for what is waited for.
+	for pause := 5 * time.Millisecond; !yes(); pause = min(pause*3/2, 40*time.Millisecond) {
+		next := time.NewTimer(pause)
 		select {
-		case <-tick.C:
+		case <-next.C:
 		case <-timeout:
+			next.Stop()
 			return false
 		}
 	}

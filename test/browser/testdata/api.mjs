@@ -25,7 +25,7 @@ await browse(async (page) => {
   await status("200");
   await page.locator(".api-result .json summary", { hasText: "{2" }).last().click(); // the turn
   await page.locator(".api-result .json", { hasText: turn }).waitFor();
-  must(await page.getByText(`curl '${base}/v1/sessions/${id}/turns'`).isVisible(), "curl is not what was sent");
+  await page.getByText(`curl '${base}/v1/sessions/${id}/turns'`).waitFor();
   await page.getByRole("button", { name: "Go", exact: true }).click();
   await page.getByText(`http.NewRequestWithContext(ctx, "GET", "${base}/v1/sessions/${id}/turns", nil)`).waitFor();
   await page.getByRole("button", { name: "TypeScript" }).click();

@@ -10,7 +10,7 @@ await browse(async (page) => {
   await page.locator(".docs-menu summary", { hasText: "How-to" }).click();
   await page.locator(".docs-menu").getByRole("link", { name: "Use the console", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Use the console" }).waitFor();
-  must(await page.locator(".docs-menu [aria-current]").isVisible(), "the menu does not show the page");
+  await page.locator(".docs-menu [aria-current]").waitFor();
   const broken = await page.evaluate(() => [...document.images].filter((i) => !i.naturalWidth).map((i) => i.src));
   must(broken.length === 0, `pictures are missing: ${broken}`);
 

@@ -1,5 +1,5 @@
-// The frame: the palette, keys, themes and titles, what is not there, and every page in both themes and on a phone.
-import { accessible, api, base, both, browse, must, session } from "./page.mjs";
+// The frame: the palette, keys, themes and titles, what is not there, and every page in both themes and on a phone, each on its days.
+import { accessible, api, base, both, browse, due, must, session } from "./page.mjs";
 
 const done = await session("worker", 'say:"hello frame"');
 await api("GET", `/v1/turns/${done.turn}?wait=60s`);
@@ -57,7 +57,7 @@ await browse(async (page) => {
     must(await page.getByText("Send", { exact: true }).count() === 0, `${path} takes messages`);
   }
 
-  for (const path of ["/", `/sessions/${done.session}`, "/inbox", `/inbox/${approval}`, `/turns/${done.turn}`, "/ui", ...process.env.PAGES.split(" ")]) {
+  for (const path of ["/", `/sessions/${done.session}`, "/inbox", `/inbox/${approval}`, `/turns/${done.turn}`, "/ui", ...process.env.PAGES.split(" ").filter((p) => due(p, 2))]) {
     await page.goto(base + path);
     await page.getByRole("heading", { level: 2 }).first().waitFor();
     await page.waitForLoadState("networkidle").catch(() => {}); // pages with streams never are

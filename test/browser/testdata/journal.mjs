@@ -1,5 +1,5 @@
 // The page of a turn whose journal is made up here: one of 5,000 events, whose figures are printed, and one in which all texts and names are hostile.
-import { base, browse, must } from "./page.mjs";
+import { base, browse, must, whole } from "./page.mjs";
 
 const start = Date.parse("2026-11-28T10:00:00Z");
 const session_id = "ses_01m8hsgqj8dw8pcydc9y47f1yv";
@@ -50,7 +50,7 @@ const evil = [
   "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>", "javascript:document.title='owned'", "[a](javascript:document.title='owned')",
   "<svg onload=\"document.title='owned'\"><a href='https://evil.example/'>x</a></svg>", "\u001b[31mred\u001b[0m", "left \u202eright\u202c zero\u200bwidth", "![x](https://evil.example/pixel.png)",
 ];
-const line = "x".repeat(1 << 20);
+const line = "x".repeat(whole ? 1 << 20 : 1 << 17);
 const hostile = "trn_hostile";
 const bad = evil.join(" ");
 const hostileEvents = journal(hostile, [

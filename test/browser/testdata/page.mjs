@@ -1,4 +1,5 @@
 // What the scenarios share: a browser, a page that must not complain, and checks for accessibility.
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
@@ -8,6 +9,9 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 export const base = process.env.WINDLASS_URL;
 export const folder = process.env.SCREENSHOTS ?? "";
+
+/** whole says that nothing is left to chance: `make nightly` sets it. Otherwise a part of each check is drawn by the day. */
+export const whole = process.env.WINDLASS_TEST_WHOLE === "1" || folder !== "";
 
 export function must(ok, what) {
   if (!ok) throw new Error(what);
@@ -29,17 +33,22 @@ export async function session(agent, input, more = {}) {
   return { session: s.id, turn: t.id };
 }
 
+// What no test sees costs processor time: a process for the GPU and for each site, and their reports of crashes.
+const args = [
+  "--no-sandbox", "--disable-gpu", "--disable-software-rasterizer", "--in-process-gpu", "--process-per-site", "--disable-site-isolation-trials",
+  "--disable-breakpad", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+];
+
+let browser; // one for all scenarios of the process
+
+/** close ends the browser, and with it the process. */
+export async function close() { await browser?.close(); }
+
 /** browse runs a scenario in a page. What the page throws or logs as an error fails it, unless allowed says that it may. */
 export async function browse(scenario, { allowed = () => false, ...options } = {}) {
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM,
-    args: [
-      "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
+  browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM, args });
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, reducedMotion: "reduce", ...options });
   try {
-    const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
     const page = await context.newPage();
     page.setDefaultTimeout(180_000); // only a scenario that fails waits so long
     const complaints = [];
@@ -51,20 +60,30 @@ export async function browse(scenario, { allowed = () => false, ...options } = {
     await scenario(page, context);
     must(complaints.length === 0, "the page complains: " + complaints.join("\n"));
   } finally {
-    await browser.close();
+    for (const each of browser.contexts()) await each.close();
   }
 }
 
 /** both are each theme once and each width once, for scripts that check many pages. */
 export const both = [["light", 1200], ["dark", 360]];
 
-/** accessible checks a page with axe, in both themes and at two widths, and that nothing is wider than a phone. */
+/** draw is a number below n that depends on the day and a name. */
+const draw = (name, n) => createHash("sha256").update(`${process.env.WINDLASS_TEST_SHUFFLE} ${name}`).digest().readUInt32BE() % n;
+
+/** due says whether a thing is checked today, which it is on one day of n. */
+export const due = (name, n) => whole || draw(name, n) === 0;
+
+/** accessible checks that nothing of a page is wider than the window at any width, and the page with axe in one of the views, drawn by the day. */
 export async function accessible(page, name, views = [["light", 1200], ["light", 360], ["dark", 1200], ["dark", 360]]) {
-  for (const [colorScheme, width] of views) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+  const narrow = async (width) => {
     await page.setViewportSize({ width, height: 900 });
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     must(wide <= width, `${name}: ${wide} pixels wide at ${width}`);
+  };
+  for (const width of new Set(views.map(([, width]) => width))) await narrow(width);
+  for (const [colorScheme, width] of whole ? views : [views[draw(name, views.length)]]) {
+    await page.emulateMedia({ colorScheme });
+    await narrow(width);
     if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe);
     const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
     must(violations.length === 0, `${name}, ${colorScheme}, ${width}: ` +

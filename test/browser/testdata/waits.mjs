@@ -18,7 +18,7 @@ await browse(async (page) => {
   await accessible(page, "inbox");
 
   const question = card("Question: mesh__ask_user");
-  must(await question.getByText("Which colour?").isVisible(), "the question is not shown");
+  await question.getByText("Which colour?").waitFor();
   await question.getByRole("combobox").selectOption("blue");
   await question.getByRole("button", { name: "Answer" }).click();
   const tool = card("A client runs this tool: client__open");
