@@ -63,7 +63,8 @@ func TestSessionsHaveBanks(t *testing.T) {
 		_, err = k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "reader", Banks: own})
 		must(t, err)
 		for _, wrong := range []string{"strategy: route\nagents: [clerk]", "executor: {kind: process, command: [x]}"} {
-			if _, err := k.apply("kind: agent\nid: wrong\naugment: {}\n"+wrong+"\n", false); err == nil || !strings.Contains(err.Error(), "augment") {
+			_, err := k.apply("kind: agent\nid: wrong\naugment: {}\n"+wrong+"\n", false)
+			if err == nil || !strings.Contains(err.Error(), "augment") {
 				t.Errorf("augment with %s: %v", wrong, err)
 			}
 		}

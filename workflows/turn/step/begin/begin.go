@@ -154,7 +154,8 @@ func (b begin) load(ctx context.Context) (*step.Loaded, error) {
 func started(s *turnv1.Surface, chain *inferencev1.Chain, tools []string) *turnv1.Event {
 	return &turnv1.Event{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{
 		AgentId: s.GetAgentId(), BlueprintRevision: s.GetBlueprintRevision(), Model: s.GetModel(), SurfaceHash: s.GetSurfaceHash(),
-		Tools: tools, Fallbacks: fallbacks(chain), Route: chain.GetRoute(), RouteRevision: s.GetRouteRevision(), Facts: s.GetFacts(), Passages: s.GetPassages(),
+		Tools: tools, Fallbacks: fallbacks(chain), Route: chain.GetRoute(), RouteRevision: s.GetRouteRevision(),
+		Facts: s.GetFacts(), Passages: s.GetPassages(),
 	}}}
 }
 
