@@ -10,7 +10,25 @@ cores=$(getconf _NPROCESSORS_ONLN)
 rm -rf "$out"
 mkdir -p "$out"
 
-# Groups of tests, in order: `plain` without the race detector, which says in a minute or two what is wrong; then at the same time `large` without
+# The files of tests are in memory where there is room, and programs may be started from there: the databases of tests are hundreds of thousands of
+# files, half of the system's time. The folder is named after this checkout, because its name is an input of each result that Go's test cache keeps.
+# Go's own files stay where they are.
+memory=/dev/shm
+room() { # megabytes
+	{ df -Pm "$memory" | awk 'NR == 2 && $1 == "tmpfs" {print $4}'; awk '/^MemAvailable/ {print int($2 / 1024)}' /proc/meminfo; } 2>/dev/null | sort -n | head -n 1
+}
+if [ -z "${TMPDIR:-}" ] && [ -w "$memory" ] && [ "$(room)" -ge 4096 ] 2>/dev/null; then
+	files=$memory/wl-$(pwd -P | cksum | cut -c1-4)
+	rm -rf "$files"
+	mkdir -m 1777 "$files"
+	trap 'rm -rf "$files"' EXIT
+	if printf '#!/bin/sh\n' >"$files/starts" && chmod +x "$files/starts" && "$files/starts" 2>/dev/null; then
+		export GOTMPDIR="${GOTMPDIR:-/tmp}" TMPDIR="$files"
+	fi
+	rm -f "$files/starts"
+fi
+
+# Groups of tests, in order: `plain` and `rest` without the race detector, which say in minutes what is wrong; then at the same time `large` without
 # it, and `some` and `package` with it, where something runs at the same time (RACED=1: all packages); and `process`, which start programs that may
 # have it (test/harness, RaceEnv).
 # Two packages of process run at a time: beside e2e first those whose tests run one after the other, and in the end those whose tests fill the cores.
@@ -18,26 +36,31 @@ order="e2e docs mcp firsthour eval tilt concurrent browser crash"
 process="/test/($(echo $order | tr ' ' '|'))\$"
 packages=$($go list "$@")
 started=$(for name in $order; do printf '%s\n' "$packages" | grep "/test/$name\$" || true; done)
-slow='/(test/[a-z]*|workflows/turn|workflows/turn/executor|services/(inference|mcpbridge|registry|registry/openapi|sessions))$'
+slow='/(test/[a-z]*|libs/(bus|media|rpc)|workflows/turn|workflows/turn/executor|services/(inference/provider|mcpbridge|policy/grant|registry|registry/[a-z]*|sessions|sessions/store))$'
 others=$(printf '%s\n' "$packages" | grep -vE "$process" | SLOW=$slow awk '$0 ~ ENVIRON["SLOW"] {print; next} {rest = rest $0 "\n"} END {printf "%s", rest}' || true)
 module=$($go list -m -f '{{if not .Indirect}}{{.Path}}{{end}}' 2>/dev/null | head -n 1)
 concurrent=$(./scripts/concurrent.sh | sed "s|^|$module/|")
 [ "${WINDLASS_TEST_RACE:-}" != 1 ] || concurrent=$others
 raced=$(printf '%s\n' "$others" | grep -xF "$concurrent" || true)
 plain=$(printf '%s\n' "$others" | grep -vxF "$concurrent" || true)
-# In these, the files of tests that start goroutines have the race detector, and all tests run without it: most are about one request at a time.
-partly='/(gateway|internal/issuer|libs/bus|services/(mcpbridge|policy|registry|sessions|sessions/store))$'
+# In these, the files of tests that start goroutines have the race detector, and the other tests run without it: most are about one request at a time.
+partly='/(gateway|internal/issuer|libs/bus|services/(inference/provider|mcpbridge|policy|policy/audit/trail|registry|sessions|sessions/store))$'
 some=
 if [ -n "${RACE:-}" ] && [ "${WINDLASS_TEST_RACE:-}" != 1 ]; then
 	some=$(printf '%s\n' "$raced" | grep -E "$partly" || true)
 	raced=$(printf '%s\n' "$raced" | grep -vE "$partly" || true)
-	plain=$(printf '%s\n' "$some" "$plain" | sed '/^$/d')
 fi
 # Tests of megabytes, and of thousands at once, in the packages that are tested with the race detector: files that it leaves out hold them.
 large=$(git ls-files '*_test.go' | xargs grep -lx '//go:build !race' || true)
 heavy=$([ -z "${RACE:-}" ] || printf '%s\n' "$large" | xargs -n1 dirname | sort -u | sed "s|^|$module/|" | grep -xF "$raced" || true)
-# tests lists the tests of files, as a regular expression.
-tests() { sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' "$@" /dev/null | sort -u | tr '\n' '|' | sed 's/|$//'; }
+# names lists the tests of files, any joins names to a regular expression.
+names() { sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' "$@" /dev/null | sort -u; }
+any() { tr '\n' '|' | sed 's/^/^(/; s/|*$/)$/'; }
+# shellcheck disable=SC2086 # lists of files
+whole=$(names $large)
+# The tests of `some` with the race detector: those of files that start goroutines. All others of these packages are in the group `rest`.
+# shellcheck disable=SC2046 # lists of files
+starting=$([ -z "$some" ] || names $(./scripts/concurrent.sh $(printf '%s\n' $some | sed "s|^$module/||")) | { grep -vxF "$whole" || true; } | any)
 
 programs() { "${MAKE:-make}" --no-print-directory test-programs || { echo programs >>"$out/failed"; return 1; }; }
 
@@ -54,10 +77,13 @@ run() {
 # shellcheck disable=SC2086 # lists of packages
 {
 	[ -z "$started" ] || programs &
-	[ -z "$plain" ] || CGO_ENABLED=0 run plain -p $((2 * cores)) $plain
-	[ -z "$heavy" ] || CGO_ENABLED=0 run large -p "$cores" -run "^($(tests $large))\$" $heavy &
-	[ -z "$some" ] || run some -p "$cores" $RACE -run "^($(tests $(./scripts/concurrent.sh $(printf '%s\n' $some | sed "s|^$module/||"))))\$" $some &
-	[ -z "$raced" ] || run package -p "$cores" ${RACE:-} $raced
+	[ -z "$some" ] || CGO_ENABLED=0 run rest -p "$cores" -skip "$starting" $some &
+	rest=$!
+	[ -z "$plain" ] || CGO_ENABLED=0 run plain -p "$cores" $plain
+	wait $rest
+	[ -z "$heavy" ] || CGO_ENABLED=0 run large -p "$cores" -run "$(echo "$whole" | any)" $heavy &
+	[ -z "$some" ] || run some -p "$cores" $RACE -run "$starting" $some &
+	[ -z "$raced" ] || run package -p $((cores + 1)) ${RACE:-} $raced
 	wait
 	[ -z "$started" ] || CGO_ENABLED=0 run process -p "$cores" -parallel "${PARALLEL:-3}" $started
 }

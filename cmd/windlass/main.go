@@ -26,5 +26,5 @@ func run() int {
 	end := profiled()
 	defer end()
 	a := app.OS(version)
-	return a.Main(context.Background(), cli.New(a, serve.Up(a)), os.Args[1:])
+	return a.Main(context.Background(), cli.New(a, serve.Commands(a)...), os.Args[1:])
 }

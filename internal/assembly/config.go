@@ -60,6 +60,7 @@ type MeshConfig struct {
 	// TLS secures the connections.
 	TLS        MeshTLSConfig `yaml:"tls"`
 	Reflection bool          `yaml:"reflection" doc:"Let clients list the gRPC services and their messages, as grpcurl does. windlass up does."`
+	LameDuck   time.Duration `yaml:"lame_duck" doc:"How long a process that is asked to stop still accepts calls while it reports that it is not ready, so that load balancers stop sending it new ones before it refuses them. 0: it stops at once. A process with nothing but workers does not wait."`
 	Metrics    string        `yaml:"metrics" doc:"Address that serves /healthz, /readyz and /metrics over HTTP for a process without the gateway role. Empty: none."`
 }
 

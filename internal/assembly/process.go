@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/authn"
@@ -91,6 +92,8 @@ type Process struct {
 	// ready holds the checks of /readyz, and checker runs them.
 	ready   map[string]probe.Check
 	checker *probe.Checker
+	// stopping is set when the process is asked to stop.
+	stopping atomic.Bool
 }
 
 // New wires the roles. It opens and migrates databases, so their errors appear here, but runs nothing yet.
@@ -104,7 +107,10 @@ func New(ctx context.Context, opts Options) (*Process, error) {
 		authorizer: &authorizer{}, auditor: &auditor{},
 		databases: map[string]*sqldb.DB{}, conns: map[string]rpc.Conn{}, ready: map[string]probe.Check{},
 	}
-	p.group.Log, p.group.Slow = opts.Log, opts.Slow
+	p.group.Log, p.group.Slow, p.group.Linger = opts.Log, opts.Slow, p.linger
+	if p.cfg.Mesh.LameDuck > 0 {
+		p.ready["stopping"] = p.checkStopping
+	}
 	p.checker = probe.NewChecker(opts.Log, func() map[string]probe.Check { return p.ready })
 	if err := p.build(parts); err != nil {
 		return nil, errors.Join(err, p.release(context.WithoutCancel(ctx)))

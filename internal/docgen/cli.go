@@ -20,7 +20,7 @@ const cliIntro = "`windlass` is the program for users: it runs all of Windlass o
 func writeCLI(w *writer, _ string) error {
 	w.title("Commands", cliIntro)
 	a := &app.App{Version: "docs"}
-	for _, root := range []*cobra.Command{cli.New(a, serve.Up(a)), serve.Daemon(a)} {
+	for _, root := range []*cobra.Command{cli.New(a, serve.Commands(a)...), serve.Daemon(a)} {
 		command(w, root)
 		if global := root.PersistentFlags(); global.HasFlags() {
 			w.line("\nFlags of all commands:\n\n```text\n%s\n```", strings.TrimRight(global.FlagUsages(), "\n"))

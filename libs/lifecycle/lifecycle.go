@@ -30,7 +30,10 @@ type Group struct {
 	// Log receives one line per start and stop at debug level. Nil means no logging.
 	Log *slog.Logger
 	// Slow is called with the name of a component whose stop takes longer than a second. Nil means that no one asks.
-	Slow       func(component string)
+	Slow func(component string)
+	// Linger is called when Run's context has ended after a complete start, before the first component is stopped; the time that it takes is
+	// not part of the stop timeout. Its context ends if a component fails meanwhile. Nil means that components are stopped at once.
+	Linger     func(ctx context.Context)
 	components []Component
 }
 
@@ -67,6 +70,7 @@ func (g *Group) Run(ctx context.Context, stopTimeout time.Duration) error {
 	if failure == nil && len(started) == len(g.components) {
 		select {
 		case <-ctx.Done():
+			failure = g.linger(runCtx, ended)
 		case failure = <-ended:
 		}
 	}
@@ -83,6 +87,23 @@ func (g *Group) Run(ctx context.Context, stopTimeout time.Duration) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// linger calls Linger, and returns the failure of a component that ended it.
+func (g *Group) linger(ctx context.Context, ended <-chan *Error) (failure *Error) {
+	if g.Linger == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { defer close(done); g.Linger(ctx) }()
+	select {
+	case <-done:
+	case failure = <-ended:
+	}
+	cancel()
+	<-done
+	return failure
 }
 
 // start returns the components that are up, and the failure that aborted the start, if any. An end of ctx is not a failure.

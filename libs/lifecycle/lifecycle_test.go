@@ -188,3 +188,54 @@ func TestOneDeadlineForAllStops(t *testing.T) {
 		r.check(t, "+db", "+stuck", "+api", "-api", "-db") // the others are stopped all the same
 	})
 }
+
+// TestLinger: what a process does between the request to stop it and the first stop, in which everything still runs.
+func TestLinger(t *testing.T) {
+	const asked, lingers = time.Minute, 5 * time.Second
+	for _, tc := range []struct {
+		name   string
+		fails  time.Duration // after the start; 0 = never
+		want   string
+		failed bool
+	}{
+		{name: "components run while it lasts", want: "+api lingers lingered -api"},
+		{name: "a failure ends it", fails: asked + time.Second, want: "+api lingers lingered -api", failed: true},
+		{name: "a failure before is no reason to linger", fails: time.Second, want: "+api -api", failed: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r recorder
+				api, stopped := r.component("api"), make(chan struct{})
+				stop := api.Stop
+				api.Stop = func(ctx context.Context) error { defer close(stopped); return stop(ctx) }
+				api.Wait = func() error {
+					var fail <-chan time.Time
+					if tc.fails > 0 {
+						fail = time.After(tc.fails)
+					}
+					select {
+					case <-fail:
+						return errBoom
+					case <-stopped:
+						return nil
+					}
+				}
+				g := lifecycle.Group{Linger: func(ctx context.Context) {
+					r.did = append(r.did, "lingers")
+					select {
+					case <-time.After(lingers):
+					case <-ctx.Done():
+					}
+					r.did = append(r.did, "lingered")
+				}}
+				g.Add(api)
+				ctx, cancel := context.WithTimeout(t.Context(), asked)
+				defer cancel()
+				if err := g.Run(ctx, time.Minute); errors.Is(err, errBoom) != tc.failed {
+					t.Errorf("Run = %v", err)
+				}
+				r.check(t, strings.Fields(tc.want)...)
+			})
+		})
+	}
+}

@@ -136,12 +136,14 @@ func (s *server) launch() error {
 	args := []string{
 		"-D", cmp.Or(s.data, filepath.Join(s.dir, "data")), "-p", strconv.Itoa(s.port), "-k", s.dir, "-c", "listen_addresses=127.0.0.1",
 		"-c", "max_connections=300", "-c", "shared_buffers=32MB", "-c", "timezone=UTC",
+		// Its files may be in memory: it recycles its log early.
+		"-c", "min_wal_size=32MB", "-c", "max_wal_size=128MB",
 	}
 	if s.data == "" {
 		args = append(args, "-c", "fsync=off")
 	}
 	if !s.durable { // a killed process may leave a torn page, which only a full-page image in the log repairs
-		args = append(args, "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+		args = append(args, "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "autovacuum=off")
 	}
 	cmd := exec.Command(filepath.Join(s.bin, "postgres"), args...)
 	// Shut down at once when we die, however we die.

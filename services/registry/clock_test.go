@@ -19,6 +19,7 @@ func TestRegistriesWithWrongClocks(t *testing.T) {
 		"the caller's behind": {-5 * time.Second, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each waits for the database's clock
 			url := tables.Postgres(t)
 			w := newWorldOn(t, url)
 			cfg := config()

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +51,10 @@ func TestSkillsOfAnArchive(t *testing.T) {
 		t.Fatalf("created: %v, %v", src, err)
 	}
 	list, err := r.sources.ListSources(t.Context(), &registryv1.ListSourcesRequest{})
-	if err != nil || len(list.GetSources()) != 2 || len(list.GetSources()[0].GetArchive())+len(list.GetSources()[0].GetDocument()) > 0 {
+	listed := func(s *registryv1.Source) bool { return s.GetName() == "handbook" }
+	whole := func(s *registryv1.Source) bool { return len(s.GetArchive())+len(s.GetDocument()) > 0 }
+	// The service adds its own source in the background.
+	if err != nil || !slices.ContainsFunc(list.GetSources(), listed) || slices.ContainsFunc(list.GetSources(), whole) {
 		t.Errorf("a list of sources has the archive: %v, %v", list, err)
 	}
 	tool, err := r.tools.GetTool(t.Context(), &registryv1.GetToolRequest{Name: "handbook__notes"})

@@ -266,7 +266,7 @@ func TestASecretSealedWithAnotherKeySaysSo(t *testing.T) {
 
 func TestADeliveryIsGivenUp(t *testing.T) {
 	o := hooked()
-	o.cfg.Webhooks.GiveUp = 1 // before the second attempt
+	o.cfg.Webhooks.GiveUp, o.cfg.RestoreFor = 1, time.Millisecond // before the second attempt, and its session is erased at once
 	k := newKit(t, o)
 	r := receive(t, 503)
 	w := k.webhook(&sessionsv1.Webhook{Url: r.URL})

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// usually is how many sequences are tried on SQLite unless RAPID_CHECKS or -rapid.checks says otherwise (`make chaos` tries 1,000): a
-	// minute's worth with the race detector. usuallyShared is that on PostgreSQL.
-	usually       = 15
-	usuallyShared = 4
+	// usually is how many sequences are tried on SQLite unless RAPID_CHECKS or -rapid.checks says otherwise (`make chaos` tries 1,000): half
+	// a minute's worth with the race detector. usuallyShared is that on PostgreSQL.
+	usually       = 8
+	usuallyShared = 3
 	// atOnce is how many sequences share one mesh.
 	atOnce = 100
 )

@@ -3,6 +3,7 @@ package schemas_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,9 +13,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/toolschema"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -48,16 +51,16 @@ var apis = map[string]struct {
 // enough is the number of schemas that there must be where all their documents are.
 const enough = 2000
 
-// most is the number of schemas that are tried, for the time that it takes.
-const most = 2500
+// most is the number of schemas that are tried, for the time that it takes. By day each API is offered one in shares, drawn by the day.
+const most, shares = 2500, 4
 
 // TestRealSchemas offers the tools of public API descriptions, the types in them, and the schemas of JSON Schema's own test suite. Each API
 // takes what it is offered; what it is not offered takes no object.
 func TestRealSchemas(t *testing.T) {
-	tools := realTools(t)
+	all := realTools(t)
 	for name, api := range apis {
 		t.Run(name, func(t *testing.T) {
-			left := 0
+			tools, left := drawn(t, all, name), 0
 			for batch := range slices.Chunk(tools, 100) {
 				body := request(t, api.kind, api.model, batch)
 				if why := api.rules.Tools(api.kind.Traits().Name, body); why != "" {
@@ -80,6 +83,22 @@ func TestRealSchemas(t *testing.T) {
 			t.Logf("%d tools, %d of them are not offered", len(tools), left)
 		})
 	}
+}
+
+// drawn returns the share of a day of the tools that are offered to an API; by night (make nightly) it is all of them.
+func drawn(t *testing.T, all []*inferencev1.ToolDefinition, api string) (out []*inferencev1.ToolDefinition) {
+	t.Helper()
+	if os.Getenv("WINDLASS_TEST_RACE") == "1" {
+		return all
+	}
+	day, err := strconv.Atoi(cmp.Or(os.Getenv(testmain.ShuffleEnv), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := (day + len(api)) % shares; i < len(all); i += shares {
+		out = append(out, all[i])
+	}
+	return out
 }
 
 // request returns the request that a provider sends to offer tools.

@@ -1,17 +1,17 @@
 package search_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
-	"github.com/windlass-dev/windlass/libs/testpg"
+	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/services/knowledge/dense"
 	"github.com/windlass-dev/windlass/services/knowledge/embed"
 	"github.com/windlass-dev/windlass/services/knowledge/embed/embedtest"
@@ -22,9 +22,15 @@ import (
 
 // engines are the databases that each test runs on.
 var engines = map[string]func(t *testing.T) string{
-	"SQLite":     func(t *testing.T) string { t.Helper(); return "sqlite:" + filepath.Join(t.TempDir(), "knowledge.db") },
-	"PostgreSQL": func(t *testing.T) string { t.Helper(); return testpg.URL(t) },
+	"SQLite":     func(t *testing.T) string { t.Helper(); return tables.SQLite(t) },
+	"PostgreSQL": func(t *testing.T) string { t.Helper(); return tables.Postgres(t) },
 }
+
+// tables are those of the knowledge service.
+var tables = testdb.New("knowledge", func(ctx context.Context, db *sqldb.DB) error {
+	_, err := store.Open(ctx, db)
+	return err
+})
 
 // onEngines runs a test on each engine.
 func onEngines(t *testing.T, test func(t *testing.T, k *kit)) {

@@ -12,8 +12,14 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
-	"github.com/windlass-dev/windlass/libs/testpg"
+	"github.com/windlass-dev/windlass/libs/testdb"
 )
+
+// tables are those of the knowledge service.
+var tables = testdb.New("knowledge", func(ctx context.Context, db *sqldb.DB) error {
+	_, err := Open(ctx, db)
+	return err
+})
 
 // terms reads the frequencies of a bank's words.
 func terms(t *testing.T, s *Store, bank string) map[string]int64 {
@@ -75,9 +81,9 @@ func put(t *testing.T, s *Store, bank, name string, chunks ...Chunk) Document {
 func each(t *testing.T, f func(*testing.T, *Store)) {
 	for _, engine := range []string{sqldb.SQLite, sqldb.Postgres} {
 		t.Run(engine, func(t *testing.T) {
-			url := "sqlite:" + filepath.Join(t.TempDir(), "knowledge.db")
+			url := tables.SQLite(t)
 			if engine == sqldb.Postgres {
-				url = testpg.URL(t)
+				url = tables.Postgres(t)
 			}
 			f(t, openStore(t, url))
 		})
@@ -151,7 +157,7 @@ func TestNumbersOfABankAreThoseOfItsChunks(t *testing.T) {
 
 // TestManyWords: a document may have more words than one statement has parameters.
 func TestManyWords(t *testing.T) {
-	s := openStore(t, "sqlite:"+filepath.Join(t.TempDir(), "knowledge.db"))
+	s := openStore(t, tables.SQLite(t))
 	counts := map[string]int{}
 	for i := range 500 {
 		counts["w"+strings.Repeat("x", i%40)+string(rune('a'+i%26))] = 1 + i%3
@@ -171,7 +177,7 @@ func TestManyWords(t *testing.T) {
 // TestADeletedDocumentIsInNoFile: SQLite's file and its log have nothing of a document after its deletion, nor of a bank.
 func TestADeletedDocumentIsInNoFile(t *testing.T) {
 	dir := t.TempDir()
-	s := openStore(t, "sqlite:"+filepath.Join(dir, "knowledge.db"))
+	s := openStore(t, tables.SQLiteIn(t, dir))
 	const nonce = "qzxnonceqzx"
 	put(t, s, "a", "stays", Chunk{Counts: map[string]int{"stays": 1}, Length: 1})
 	for name, remove := range map[string]func() error{

@@ -136,8 +136,8 @@ type Put struct {
 }
 
 // PutDocument stores a document. One of the same name gets a new version, unless it has the same content and media type; its labels and
-// attributes are replaced, but it keeps the labels of a live version with another content until the new one is live. It returns the document
-// as it is then. Errors are ErrNotFound for the bank, ErrTooMany and ErrHidden.
+// attributes are replaced, but it keeps the labels of a live version with another content until the new one is live. It returns the
+// document as it is then. Errors are ErrNotFound for the bank, ErrTooMany and ErrHidden.
 func (s documentRows) PutDocument(ctx context.Context, p Put) (out Document, err error) {
 	p.Document = p.Document.normal()
 	err = s.db.Write(ctx, func(tx sqldb.Tx) error {

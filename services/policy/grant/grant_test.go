@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/sqldb/plantest"
+	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -31,6 +31,9 @@ import (
 )
 
 func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
+
+// tables are those of the policy service.
+var tables = testdb.New("policy", store.Migrate)
 
 const canary = "canary-7d21fa"
 
@@ -163,9 +166,6 @@ func newWorld(t *testing.T, url string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Migrate(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		plantest.Check(t, db, "ORDER BY tenant, ", "sealed_access = sealed_refresh", "test of what is stored")
 		if err := db.Close(); err != nil {
@@ -248,8 +248,8 @@ func (w *world) count(table string) int64 {
 // both runs a test on both engines.
 func both(t *testing.T, test func(w *world)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { test(newWorld(t, "sqlite:"+filepath.Join(t.TempDir(), "policy.db"))) })
-	t.Run("postgres", func(t *testing.T) { test(newWorld(t, testpg.URL(t))) })
+	t.Run("sqlite", func(t *testing.T) { test(newWorld(t, tables.SQLite(t))) })
+	t.Run("postgres", func(t *testing.T) { test(newWorld(t, tables.Postgres(t))) })
 }
 
 // A turn whose token lived for a minute acts for its user ten minutes later, and days later, also after policy was killed.

@@ -3,7 +3,6 @@ package quota_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
@@ -23,6 +23,9 @@ import (
 )
 
 func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
+
+// tables are those of the policy service.
+var tables = testdb.New("policy", store.Migrate)
 
 // replica is one process with the policy role.
 type replica struct {
@@ -36,9 +39,9 @@ type replica struct {
 func engines(t *testing.T, f func(t *testing.T, next func(quota.Config) *replica)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
-		f(t, replicas(t, "sqlite:"+filepath.Join(t.TempDir(), "policy.db"), true))
+		f(t, replicas(t, tables.SQLite(t), true))
 	})
-	t.Run("postgres", func(t *testing.T) { f(t, replicas(t, testpg.URL(t), false)) })
+	t.Run("postgres", func(t *testing.T) { f(t, replicas(t, tables.Postgres(t), false)) })
 }
 
 func replicas(t *testing.T, url string, one bool) func(quota.Config) *replica {
@@ -56,9 +59,6 @@ func replicas(t *testing.T, url string, one bool) func(quota.Config) *replica {
 					t.Error(err)
 				}
 			})
-			if err := store.Migrate(t.Context(), db); err != nil {
-				t.Fatal(err)
-			}
 			if one {
 				shared = db
 			}

@@ -141,14 +141,29 @@ func (q sqlLedger) GiveUp(ctx context.Context, e Execution, at time.Time) error 
 	return nil
 }
 
-func (q sqlLedger) GiveUpOrphans(ctx context.Context, before, at time.Time) (n int64, err error) {
+func (q sqlLedger) GiveUpOrphans(ctx context.Context, before, at time.Time) (int64, error) {
+	lost, err := q.giveUpAll(ctx, at, "state = 'open' AND lease_us < $4", sqldb.Micros(before))
+	if err != nil {
+		return 0, fmt.Errorf("give up orphans: %w", err)
+	}
+	return int64(len(lost)), nil
+}
+
+func (q sqlLedger) GiveUpAll(ctx context.Context, at time.Time) ([]Execution, error) {
+	lost, err := q.giveUpAll(ctx, at, "state IN ('open', $4)", Waiting)
+	if err != nil {
+		return nil, fmt.Errorf("give up all executions: %w", err)
+	}
+	return lost, nil
+}
+
+// giveUpAll marks the rows for which a condition holds, with its argument $4, as unresolved, and returns them.
+func (q sqlLedger) giveUpAll(ctx context.Context, at time.Time, where string, arg any) (lost []Execution, err error) {
 	err = q.db.record(ctx, q.db.Write, func(tx sqldb.Tx, record recordFunc) error {
-		lost, err := sqldb.All(ctx, tx, scanExecution, `UPDATE executions SET state = $1, ended_us = $2, is_error = $3, code = 'outcome_unknown'
-			WHERE state = 'open' AND lease_us < $4 RETURNING `+executionColumns, Unresolved, sqldb.Micros(at), true, sqldb.Micros(before))
-		if err != nil {
+		if lost, err = sqldb.All(ctx, tx, scanExecution, `UPDATE executions SET state = $1, ended_us = $2, is_error = $3, code = 'outcome_unknown'
+			WHERE `+where+` RETURNING `+executionColumns, Unresolved, sqldb.Micros(at), true, arg); err != nil {
 			return err
 		}
-		n = int64(len(lost))
 		for _, e := range lost {
 			if err := record(q.db.calledEvent(e)); err != nil {
 				return err
@@ -156,10 +171,7 @@ func (q sqlLedger) GiveUpOrphans(ctx context.Context, before, at time.Time) (n i
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, fmt.Errorf("give up orphans: %w", err)
-	}
-	return n, nil
+	return lost, err
 }
 
 func (q sqlLedger) Extend(ctx context.Context, owner string, ids []string, lease time.Time) (stopped []string, err error) {

@@ -94,6 +94,9 @@ type Ledger interface {
 	GiveUp(ctx context.Context, e Execution, at time.Time) error
 	// GiveUpOrphans marks open rows as unresolved whose lease ended before the given time, and returns how many.
 	GiveUpOrphans(ctx context.Context, before, at time.Time) (int64, error)
+	// GiveUpAll marks all rows as unresolved that are open or wait for an answer, whoever owns them, and returns them: after a restore
+	// no process runs them.
+	GiveUpAll(ctx context.Context, at time.Time) ([]Execution, error)
 	// Extend extends the leases of the given rows that are open and belong to owner, and returns the ids of those that AskStop marked.
 	Extend(ctx context.Context, owner string, ids []string, lease time.Time) (stopped []string, err error)
 	// AskStop marks an open row with a valid lease, so that its owner stops the call; false if there is none. Reopen clears the mark.

@@ -147,7 +147,7 @@ func labelsIn(validator string) string {
 	return ""
 }
 
-// validatorOf returns the validator of a page: its entity tag, its time and its labels, each in a line. The last is left out if it is empty.
+// validatorOf returns the validator of a page: its entity tag, its time and its labels, each in a line. An empty last one is left out.
 func validatorOf(h http.Header, labels []string) string {
 	tag, modified := h.Get("ETag"), h.Get("Last-Modified")
 	if len(tag) > maxValidator || strings.ContainsRune(tag, '\n') {

@@ -318,4 +318,32 @@ func (s suite) orphans(t *testing.T) {
 	if n, err := s.GiveUpOrphans(t.Context(), begin.Add(24*time.Hour), begin); err != nil || n != 0 {
 		t.Errorf("given up again: %d, %v", n, err)
 	}
+	s.giveUpAll(t)
+}
+
+// giveUpAll gives up rows with live leases too, once.
+func (s suite) giveUpAll(t *testing.T) {
+	asks := execution("orphan", "asks")
+	s.open(t, asks)
+	asks.State, asks.Result = store.Waiting, []byte("question")
+	if err := s.Close(t.Context(), asks); err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]bool{}
+	lost, err := s.GiveUpAll(t.Context(), begin)
+	for _, e := range lost {
+		given[e.Key] = e.Tenant == "orphan" && e.State == store.Unresolved && e.Code == "outcome_unknown"
+	}
+	alive := execution("orphan", "alive").Key
+	if err != nil || !given[alive] || !given[asks.Key] || given[execution("orphan", "done").Key] {
+		t.Errorf("all given up: %v, %v", given, err)
+	}
+	for key, want := range map[string]string{"alive": store.Unresolved, "asks": store.Unresolved, "done": store.Done} {
+		if got := s.row(t, execution("orphan", key)); got.State != want {
+			t.Errorf("%s is %s after all were given up", key, got.State)
+		}
+	}
+	if lost, err := s.GiveUpAll(t.Context(), begin); err != nil || len(lost) > 0 {
+		t.Errorf("all given up again: %d, %v", len(lost), err)
+	}
 }

@@ -109,11 +109,11 @@ var erase = []string{
 func Narrow(list *rows.Selection, from, tenant, subject string, words []string) {
 	for _, w := range words {
 		list.Add(" AND id IN (SELECT "+from+" FROM search_words WHERE tenant = ?", tenant)
-		list.Add(" AND word >= ?", []byte(w))
-		list.Add(" AND word < ?", end(w))
 		if subject != "" {
 			list.Add(" AND subject = ?", subject)
 		}
+		list.Add(" AND word >= ?", []byte(w))
+		list.Add(" AND word < ?", end(w))
 		list.Add(")")
 	}
 }
