@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/child"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
+	"github.com/windlass-dev/windlass/libs/secret"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -84,7 +85,8 @@ func newKitWith(t *testing.T, cfg knowledge.Config, models inferencev1.Inference
 	})
 	k := &kit{t: t, policy: &permissions{globs: map[string][]string{"local": {"*"}}}, engine: &engine{}}
 	k.svc, err = knowledge.New(cfg, knowledge.Deps{
-		DB: db, Policy: k.policy, Engine: k.engine, Models: models, Egress: openEgress(t), Log: slog.New(slog.DiscardHandler),
+		DB: db, Policy: k.policy, Engine: k.engine, Models: models, Egress: openEgress(t),
+		MeshKey: secret.New(strings.Repeat("k", 32)), Log: slog.New(slog.DiscardHandler),
 		Docs: fstest.MapFS{"how-to/a.md": &fstest.MapFile{Data: []byte("# A\n\nHow to do it.\n")}},
 	})
 	k.must(err)

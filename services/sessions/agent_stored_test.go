@@ -22,6 +22,7 @@ const earlierAgent = `{
 	"temperature": 0, "maxOutputTokens": 10, "onUnknownOutcome": "park", "labels": {"team": "red"}, "revision": 1,
 	"createTime": "2026-01-02T03:04:05Z", "updateTime": "2026-01-02T03:04:06Z", "approvals": [{"name": "rule", "quorum": 2}],
 	"paramsSchema": {"type": "object"}, "shields": ["pii"], "agents": ["helper"], "maxContextTokens": 4000, "degrade": "fail", "banks": ["handbook"],
+	"augment": {"maxTokens": 900},
 	"memory": "read",
 	"fallbacks": ["b/c"], "generation": {"toolChoice": "none", "stop": ["END"]}, "outputSchema": {"type": "object"},
 	"instructionRules": [{"roles": ["admin"], "claim": "org.plan", "values": ["pro"], "instructions": "more", "mode": "replace"}],

@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -15,7 +16,8 @@ import (
 func TestSessionsHaveBanks(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{postgres: postgres})
-		_, err := k.apply("kind: agent\nid: clerk\nbanks: [handbook, news]\n---\nkind: agent\nid: swift\nstrategy: direct\n", false)
+		_, err := k.apply("kind: agent\nid: clerk\nbanks: [handbook, news]\n---\nkind: agent\nid: swift\nstrategy: direct\n---\n"+
+			"kind: agent\nid: reader\nstrategy: direct\naugment: {max_tokens: 900}\n", false)
 		must(t, err)
 		own := []string{"handbook", "news"}
 		banksOf := func(session string) []string {
@@ -57,6 +59,14 @@ func TestSessionsHaveBanks(t *testing.T) {
 		_, err = k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "swift", Banks: own})
 		if status.Code(err) != codes.InvalidArgument {
 			t.Errorf("banks of a session whose agent calls no tools: %v", err)
+		}
+		_, err = k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "reader", Banks: own})
+		must(t, err)
+		for _, wrong := range []string{"strategy: route\nagents: [clerk]", "executor: {kind: process, command: [x]}"} {
+			_, err := k.apply("kind: agent\nid: wrong\naugment: {}\n"+wrong+"\n", false)
+			if err == nil || !strings.Contains(err.Error(), "augment") {
+				t.Errorf("augment with %s: %v", wrong, err)
+			}
 		}
 	})
 }

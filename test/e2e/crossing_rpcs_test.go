@@ -124,6 +124,8 @@ var reaches = map[string]reach{
 	"MemoryService.UpdateMemorySettings": not(ofCaller),
 	"RecallService.Recall":               not(namesIt),
 	"RecallService.ReadFacts":            not(namesIt),
+	"RecallService.FindPassages":         not(namesIt),
+	"RecallService.ReadPassages":         not(namesIt),
 	"RecallService.Remember":             not(namesIt),
 
 	"BankService.CreateBank": not(creates), "BankService.ListBanks": empty(`{}`),

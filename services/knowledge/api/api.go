@@ -44,6 +44,6 @@ func Register(r grpc.ServiceRegistrar, deps Deps) {
 	knowledgev1.RegisterSearchServiceServer(r, &searches{searches: deps.Searches})
 	if deps.Memory != nil {
 		knowledgev1.RegisterMemoryServiceServer(r, &memory{book: deps.Memory})
-		knowledgev1.RegisterRecallServiceServer(r, &recall{book: deps.Memory})
+		knowledgev1.RegisterRecallServiceServer(r, &recall{book: deps.Memory, searches: deps.Searches, documents: deps.Documents})
 	}
 }

@@ -1,19 +1,33 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"strings"
 
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/tokens"
+	"github.com/windlass-dev/windlass/libs/truncate"
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/knowledge/document"
 	"github.com/windlass-dev/windlass/services/knowledge/factbook"
+	"github.com/windlass-dev/windlass/services/knowledge/search"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/passage"
 )
 
 // recall implements RecallService.
 type recall struct {
 	knowledgev1.UnimplementedRecallServiceServer
-	book *factbook.Book
+	book      *factbook.Book
+	searches  *search.Service
+	documents *document.Service
 }
 
 // Recall implements RecallService.
@@ -37,6 +51,62 @@ func (s *recall) ReadFacts(ctx context.Context, req *knowledgev1.ReadFactsReques
 		return nil, err
 	}
 	return &knowledgev1.ReadFactsResponse{Facts: factsToProto(rows)}, nil
+}
+
+const (
+	// usualTokens and usualPassages are a budget that is not set.
+	usualTokens, usualPassages = 2000, 6
+	// maxQuery bounds the part of an input that is searched for, in bytes.
+	maxQuery = 8 << 10
+)
+
+// FindPassages implements RecallService.
+func (s *recall) FindPassages(ctx context.Context, req *knowledgev1.FindPassagesRequest) (*knowledgev1.FindPassagesResponse, error) {
+	out := &knowledgev1.FindPassagesResponse{}
+	query := strings.TrimSpace(truncate.Cut(req.GetInput(), maxQuery))
+	if query == "" {
+		return out, nil
+	}
+	found, err := s.searches.Banks(authn.With(ctx, req.GetPrincipal()), req.GetBankIds(), search.Query{
+		Text: query, Results: cmp.Or(int(req.GetBudget().GetMaxPassages()), usualPassages),
+	})
+	if err != nil {
+		return nil, err
+	}
+	left := cmp.Or(int(req.GetBudget().GetMaxTokens()), usualTokens) - tokens.Text(passage.Prompt(nil))
+	for _, r := range found.Results {
+		p := &knowledgev1.FoundPassage{
+			Ref: &turnv1.PassageRef{
+				BankId: r.Bank, DocumentId: r.Document, Version: r.Version, Start: r.Start, End: r.End, Score: r.Score,
+			},
+			Text: r.Text, DocumentName: r.DocumentName, Heading: r.Heading, Page: int32(r.Page),
+		}
+		shown := passage.Found("", []*turnv1.PassageRef{p.GetRef()}, []*knowledgev1.FoundPassage{p})
+		if size := tokens.Text("\n\n" + passage.Shown(shown[0])); size <= left {
+			left -= size
+			out.Passages = append(out.Passages, p)
+		}
+	}
+	return out, nil
+}
+
+// ReadPassages implements RecallService.
+func (s *recall) ReadPassages(ctx context.Context, req *knowledgev1.ReadPassagesRequest) (*knowledgev1.ReadPassagesResponse, error) {
+	ctx = authn.With(ctx, req.GetPrincipal())
+	out := &knowledgev1.ReadPassagesResponse{}
+	for _, ref := range req.GetRefs() {
+		p, err := s.documents.Passage(ctx, ref.GetBankId(), ref.GetDocumentId(), ref.GetVersion(), ref.GetStart(), ref.GetEnd())
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == codes.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out.Passages = append(out.Passages, &knowledgev1.FoundPassage{
+			Ref: ref, Text: p.Text, DocumentName: p.DocumentName, Heading: p.Heading, Page: int32(p.Page),
+		})
+	}
+	return out, nil
 }
 
 // outcomes are what became of a fact, as the API names it.

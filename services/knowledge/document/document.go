@@ -198,6 +198,33 @@ func (s *Service) Read(ctx context.Context, bank, id, version string, start, end
 	return d, r, nil
 }
 
+// Passage is a range of a document's text.
+type Passage struct {
+	store.Passage
+	Text string
+}
+
+// Passage returns a passage, from start to end, of the live version of a document that the caller may read. One of another version does not
+// exist.
+func (s *Service) Passage(ctx context.Context, bank, id, version string, start, end int64) (Passage, error) {
+	d, err := s.Access.Document(ctx, bank, id)
+	if err != nil {
+		return Passage{}, err
+	}
+	if version != d.Version || end <= start || end-start > MaxRead {
+		return Passage{}, noPassage(id, version)
+	}
+	p, text, err := s.Store.PassageOf(ctx, d, version, start, end)
+	if errors.Is(err, store.ErrNotFound) {
+		return Passage{}, noPassage(id, version)
+	}
+	return Passage{p, text}, err
+}
+
+func noPassage(id, version string) error {
+	return fault.NotFound("document %q has no such passage in version %q", id, version)
+}
+
 // part returns the whole characters of t from start on.
 func part(t store.Text, start int64) Range {
 	start = min(start, t.Size)

@@ -28,9 +28,9 @@ func scanSync(s sqldb.Scanner) (p PendingSync, err error) {
 const running = `paused = 0 AND NOT EXISTS (SELECT 1 FROM banks b
 	WHERE b.tenant = bank_sources.tenant AND b.id = bank_sources.bank AND b.paused = 1)`
 
-// StartableSyncs returns the syncs whose workflows are to be started: those that were started before the given time and have no outcome yet,
-// and the ones that wait longest of those never started, so that no more than open are under way with those started since. Those of paused
-// sources and banks are left out.
+// StartableSyncs returns the syncs whose workflows are to be started: those that were started before the given time and have no outcome
+// yet, and the ones that wait longest of those never started, so that no more than open are under way with those started since. Those of
+// paused sources and banks are left out.
 func (s sourceRows) StartableSyncs(ctx context.Context, before time.Time, open int) ([]PendingSync, error) {
 	const pending = "FROM bank_sources WHERE state IN ('queued', 'syncing')"
 	const columns = "SELECT tenant, sync " + pending + " AND " + running

@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
@@ -64,4 +66,27 @@ func (s documentRows) Text(ctx context.Context, d Document, version string, star
 	}
 	return sqldb.One(ctx, s.db.Reader(), scan, `SELECT substr(text, CAST($4 AS INTEGER), CAST($5 AS INTEGER)), length(text)
 		FROM document_versions WHERE tenant = $1 AND id = $2 AND document = $3`, d.Tenant, version, d.ID, start+1, length)
+}
+
+// PassageOf returns a range of the text of a version of a document, with the heading and the page of the chunk in which it begins.
+// ErrNotFound if the version has no chunk there.
+func (s documentRows) PassageOf(ctx context.Context, d Document, version string, start, end int64) (p Passage, text string, err error) {
+	var heading, data []byte
+	scan := func(row sqldb.Scanner) (Passage, error) {
+		p := Passage{Document: d.ID, DocumentName: d.Name, Version: version, Start: start, End: end}
+		err := row.Scan(&p.ID, &p.Ordinal, &p.Page, &heading, &data)
+		return p, err
+	}
+	p, err = sqldb.One(ctx, s.db.Reader(), scan, `SELECT c.id, c.ordinal, c.page, c.heading,
+		substr(v.text, CAST($5 AS INTEGER), CAST($6 AS INTEGER)) FROM chunks c
+		JOIN document_versions v ON v.tenant = c.tenant AND v.id = c.version
+		WHERE c.tenant = $1 AND c.document = $2 AND c.version = $3 AND c.end_byte > $4 ORDER BY c.ordinal LIMIT 1`,
+		d.Tenant, d.ID, version, start, start+1, end-start)
+	if err != nil {
+		return p, "", err
+	}
+	if err := json.Unmarshal(heading, &p.Heading); err != nil {
+		return p, "", fmt.Errorf("decode heading of chunk %d: %w", p.ID, err)
+	}
+	return p, string(data), nil
 }

@@ -39,6 +39,9 @@ func (s *Service) Check(prefix string, a agentspec.Spec) []fault.Field {
 	if message := WithoutBanks(a); len(a.Banks) > 0 && message != "" {
 		add("banks", message)
 	}
+	if a.Augment != nil && (a.Hosted() || a.Strategy == turnv1.Strategy_STRATEGY_ROUTE) {
+		add("augment", `is not for agents with an executor, nor for the strategy "route"`)
+	}
 	if n := a.MaxContextTokens; n != 0 && n < minContextTokens {
 		add("max_context_tokens", fmt.Sprintf("is %d: at least %d are needed, or 0 for all of the model's window", n, minContextTokens))
 	}
@@ -57,10 +60,14 @@ func (s *Service) Check(prefix string, a agentspec.Spec) []fault.Field {
 
 // WithoutBanks returns why turns of an agent cannot answer from banks; "" if they can.
 func WithoutBanks(a agentspec.Spec) string {
-	if s := a.Strategy; s == turnv1.Strategy_STRATEGY_DIRECT || s == turnv1.Strategy_STRATEGY_ROUTE {
-		return `is not for the strategies "direct" and "route": they call no tools, so nothing is searched`
+	switch {
+	case a.Strategy == turnv1.Strategy_STRATEGY_ROUTE:
+		return `is not for the strategy "route": it calls no tools, so nothing is searched`
+	case a.Strategy == turnv1.Strategy_STRATEGY_DIRECT && a.Augment == nil:
+		return `is not for the strategy "direct" without augment: it calls no tools, so nothing is searched`
+	default:
+		return ""
 	}
-	return ""
 }
 
 // checkGeneration finds what is wrong with how an agent's model writes.

@@ -69,6 +69,8 @@ type Spec struct {
 	OutputSchema *structpb.Struct
 	// Banks are ids of the banks of documents that it answers from.
 	Banks []string
+	// Augment says what of them enters prompts before the model is asked; nil = nothing.
+	Augment *turnv1.Augment
 }
 
 // Limits are limits of a turn, 0 for the default.

@@ -13,7 +13,7 @@ func (a Spec) Stored() *storev1.StoredAgent {
 		Labels: a.Labels, Approvals: a.Approvals, ParamsSchema: a.ParamsSchema, Shields: a.Shields, Executor: a.Executor.stored(),
 		Agents:           a.Agents,
 		MaxContextTokens: a.MaxContextTokens, Generation: a.Generation, OutputSchema: a.OutputSchema, Degrade: a.Degrade,
-		Fallbacks: a.Fallbacks, Banks: a.Banks, Memory: a.Memory,
+		Fallbacks: a.Fallbacks, Banks: a.Banks, Augment: a.Augment, Memory: a.Memory,
 	}
 	for _, r := range a.InstructionRules {
 		m.InstructionRules = append(m.InstructionRules, &storev1.StoredInstructionRule{
@@ -31,7 +31,7 @@ func Of(m *storev1.StoredAgent) Spec {
 		MaxOutputTokens: m.GetMaxOutputTokens(), OnUnknownOutcome: UnknownOutcome(m.GetOnUnknownOutcome()), Labels: m.GetLabels(),
 		Approvals: m.GetApprovals(), ParamsSchema: m.GetParamsSchema(), Shields: m.GetShields(), Executor: executorOf(m.GetExecutor()),
 		Agents: m.GetAgents(), MaxContextTokens: m.GetMaxContextTokens(), Generation: m.GetGeneration(), OutputSchema: m.GetOutputSchema(),
-		Degrade: m.GetDegrade(), Fallbacks: m.GetFallbacks(), Banks: m.GetBanks(),
+		Degrade: m.GetDegrade(), Fallbacks: m.GetFallbacks(), Banks: m.GetBanks(), Augment: m.GetAugment(),
 		Memory: m.GetMemory(),
 	}
 	for _, r := range m.GetInstructionRules() {

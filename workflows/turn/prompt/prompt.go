@@ -31,6 +31,7 @@ type registry interface {
 // memory is what is asked of the knowledge service.
 type memory interface {
 	ReadFacts(context.Context, *knowledgev1.ReadFactsRequest, ...grpc.CallOption) (*knowledgev1.ReadFactsResponse, error)
+	ReadPassages(context.Context, *knowledgev1.ReadPassagesRequest, ...grpc.CallOption) (*knowledgev1.ReadPassagesResponse, error)
 }
 
 // Deps are what a Reader works with; all are required.

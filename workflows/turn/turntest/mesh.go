@@ -48,6 +48,8 @@ type Mesh struct {
 	tools   []*registryv1.Tool
 	faults  map[string][]error
 	facts   []*knowledgev1.RecalledFact
+	// passages are what the banks of agents have.
+	passages []*knowledgev1.FoundPassage
 }
 
 // New starts a mesh that runs until the test ends. By default the model answers "ok" and tools return their arguments.

@@ -3,6 +3,8 @@ package turntest
 import (
 	"context"
 
+	"google.golang.org/protobuf/proto"
+
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
 )
 
@@ -44,4 +46,39 @@ func (m *Mesh) Facts(facts ...*knowledgev1.RecalledFact) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.facts = facts
+}
+
+// FindPassages returns the passages that Passages has set.
+func (r *recall) FindPassages(context.Context, *knowledgev1.FindPassagesRequest) (*knowledgev1.FindPassagesResponse, error) {
+	if err := r.mesh.fault("FindPassages"); err != nil {
+		return nil, err
+	}
+	r.mesh.mu.Lock()
+	defer r.mesh.mu.Unlock()
+	return &knowledgev1.FindPassagesResponse{Passages: r.mesh.passages}, nil
+}
+
+// ReadPassages returns those of the passages that Passages has set.
+func (r *recall) ReadPassages(_ context.Context, req *knowledgev1.ReadPassagesRequest) (*knowledgev1.ReadPassagesResponse, error) {
+	if err := r.mesh.fault("ReadPassages"); err != nil {
+		return nil, err
+	}
+	r.mesh.mu.Lock()
+	defer r.mesh.mu.Unlock()
+	resp := &knowledgev1.ReadPassagesResponse{}
+	for _, ref := range req.GetRefs() {
+		for _, p := range r.mesh.passages {
+			if proto.Equal(p.GetRef(), ref) {
+				resp.Passages = append(resp.Passages, p)
+			}
+		}
+	}
+	return resp, nil
+}
+
+// Passages sets what the banks of agents have. Until then it is nothing.
+func (m *Mesh) Passages(passages ...*knowledgev1.FoundPassage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.passages = passages
 }

@@ -31,8 +31,12 @@ func searchFor(words string) call {
 
 // searches reports whether a message without directives is answered from documents: the agent has some, and no other tool fits better.
 func searches(ranked []candidate, tools []*inferencev1.ToolDefinition) bool {
-	offered := slices.ContainsFunc(tools, func(t *inferencev1.ToolDefinition) bool { return t.GetName() == passage.SearchTool })
-	return offered && (len(ranked) == 0 || passage.IsTool(ranked[0].name))
+	return offersSearch(tools) && (len(ranked) == 0 || passage.IsTool(ranked[0].name))
+}
+
+// offersSearch reports whether the model can search documents.
+func offersSearch(tools []*inferencev1.ToolDefinition) bool {
+	return slices.ContainsFunc(tools, func(t *inferencev1.ToolDefinition) bool { return t.GetName() == passage.SearchTool })
 }
 
 // markedPassage matches the line above a passage: its mark, and where it stands.
@@ -45,21 +49,27 @@ func cited(results []*turnv1.ToolResult) (answer string, ok bool) {
 			continue
 		}
 		ok = true
-		text := provider.Text(r.GetContent())
-		at := markedPassage.FindStringSubmatchIndex(text)
-		if at == nil {
-			continue
+		if answer, found := quotation(provider.Text(r.GetContent())); found {
+			return answer, true
 		}
-		var quoted []string
-		for line := range strings.Lines(strings.TrimLeft(text[at[1]:], "\n")) {
-			said, isQuote := strings.CutPrefix(line, ">")
-			if !isQuote {
-				break
-			}
-			quoted = append(quoted, strings.Fields(said)...)
-		}
-		excerpt := truncate.Chars(strings.Join(quoted, " "), maxPassage)
-		return fmt.Sprintf("The documents say: \u201c%s\u201d [%s]", excerpt, text[at[2]:at[3]]), true
 	}
 	return nothingFound, ok
+}
+
+// quotation answers with the first passage of a text, quoted and cited. found is false if it has none.
+func quotation(text string) (answer string, found bool) {
+	at := markedPassage.FindStringSubmatchIndex(text)
+	if at == nil {
+		return nothingFound, false
+	}
+	var words []string
+	for line := range strings.Lines(strings.TrimLeft(text[at[1]:], "\n")) {
+		said, isQuote := strings.CutPrefix(line, ">")
+		if !isQuote {
+			break
+		}
+		words = append(words, strings.Fields(said)...)
+	}
+	excerpt := truncate.Chars(strings.Join(words, " "), maxPassage)
+	return fmt.Sprintf("The documents say: \u201c%s\u201d [%s]", excerpt, text[at[2]:at[3]]), true
 }

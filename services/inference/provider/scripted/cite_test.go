@@ -39,3 +39,16 @@ func TestScriptedCites(t *testing.T) {
 		})
 	}
 }
+
+// TestScriptedReadsPassages: passages that stand before the message are quoted unless the model can search by itself.
+func TestScriptedReadsPassages(t *testing.T) {
+	client := inferencetest.Serve(t, inferencetest.Config(), nil)
+	found := passage.Prompt([]passage.Passage{{Mark: "k3f9a2c.1", Name: "a.md", Quote: "Thirty days\na year."}})
+	req := &inferencev1.GenerateRequest{
+		Messages: []*turnv1.Message{inferencetest.User(found), inferencetest.User("How many days of leave are there?")},
+	}
+	steps := converse(t, client, req, func(*turnv1.ToolCall) string { return "" })
+	if got := steps[0].Finished.GetText(); got != "The documents say: \u201cThirty days a year.\u201d [k3f9a2c.1]" {
+		t.Errorf("said %q", got)
+	}
+}

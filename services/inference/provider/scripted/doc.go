@@ -43,7 +43,8 @@
 // A message without call, say and tokens is free text (pauses, thoughts and failures still apply): the tool whose name and
 // description share most words with it is called, with arguments found in the text; the answer quotes its result. If required
 // arguments cannot be found it says which; if no tool fits it says what it is. Where an agent has banks and no
-// other tool fits better, they are searched for the message, and the answer quotes and cites the first passage.
+// other tool fits better, they are searched for the message, and the answer quotes and cites the first passage; where it cannot search,
+// the first of the passages that were found before it is asked.
 //
 // The question "What is (was, are, were) my ATTRIBUTE?" is answered with the value that is remembered of it, if there is one.
 //

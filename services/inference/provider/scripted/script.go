@@ -86,6 +86,8 @@ func (s script) reply(here place, tools []*inferencev1.ToolDefinition) reply {
 		r.text = quote(here.results)
 	case before > 0:
 		r.text = "Done."
+	case here.found != "" && !offersSearch(tools):
+		r.text, _ = quotation(here.found)
 	default:
 		s.free(&r, tools)
 	}

@@ -16,6 +16,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/workflows/contract"
+	"github.com/windlass-dev/windlass/workflows/contract/passage"
 )
 
 // ModelName is the only model.
@@ -103,6 +104,8 @@ type place struct {
 	step    int                  // model steps with calls since then
 	results []*turnv1.ToolResult // results received since then
 	blobs   []*turnv1.Blob       // what is no text in both
+	// found are passages that were found for the message before the model was asked, "" if there are none.
+	found string
 }
 
 func locate(messages []*turnv1.Message) place {
@@ -110,7 +113,11 @@ func locate(messages []*turnv1.Message) place {
 	for _, m := range messages {
 		switch m.GetRole() {
 		case turnv1.Role_ROLE_USER:
-			p = place{text: provider.Text(m.GetContent()), blobs: blobsOf(m.GetContent())}
+			found := ""
+			if strings.HasPrefix(p.text, passage.PromptMark) {
+				found = p.text
+			}
+			p = place{text: provider.Text(m.GetContent()), blobs: blobsOf(m.GetContent()), found: found}
 		case turnv1.Role_ROLE_ASSISTANT:
 			if len(m.GetToolCalls()) > 0 {
 				p.step++

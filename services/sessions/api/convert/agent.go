@@ -18,7 +18,7 @@ func AgentToProto(a store.Agent) *sessionsv1.Agent {
 		UpdateTime: timestamp.Of(a.UpdateTime), Approvals: v.Approvals, ParamsSchema: v.ParamsSchema, Shields: v.Shields,
 		Executor: executorToProto(v.Executor), Agents: v.Agents, MaxContextTokens: v.MaxContextTokens,
 		Generation: v.Generation, OutputSchema: v.OutputSchema, Degrade: v.Degrade, Fallbacks: v.Fallbacks,
-		Banks: v.Banks, Memory: v.Memory,
+		Banks: v.Banks, Augment: v.Augment, Memory: v.Memory,
 	}
 	for _, r := range v.InstructionRules {
 		out.InstructionRules = append(out.InstructionRules, &sessionsv1.InstructionRule{
@@ -37,7 +37,7 @@ func AgentFromProto(v *sessionsv1.Agent) agentspec.Spec {
 		Approvals: v.GetApprovals(), ParamsSchema: v.GetParamsSchema(), Shields: v.GetShields(), Executor: executorFromProto(v.GetExecutor()),
 		Agents: v.GetAgents(), MaxContextTokens: v.GetMaxContextTokens(),
 		Generation: v.GetGeneration(), OutputSchema: v.GetOutputSchema(), Degrade: v.GetDegrade(), Fallbacks: v.GetFallbacks(),
-		Banks: v.GetBanks(), Memory: v.GetMemory(),
+		Banks: v.GetBanks(), Augment: v.GetAugment(), Memory: v.GetMemory(),
 	}
 	for _, r := range v.GetInstructionRules() {
 		out.InstructionRules = append(out.InstructionRules, agentspec.InstructionRule{

@@ -42,7 +42,7 @@ func fullBlueprint(t *testing.T) agentspec.Spec {
 		Agents: []string{"helper"}, MaxContextTokens: 4000, Fallbacks: []string{"b/c"},
 		Generation: &turnv1.Generation{ToolChoice: "none", Stop: []string{"END"}}, OutputSchema: schema, Degrade: agentspec.DegradeFail,
 		Memory: "write",
-		Banks:  []string{"handbook"},
+		Banks:  []string{"handbook"}, Augment: &turnv1.Augment{MaxTokens: 900},
 	}
 }
 

@@ -47,6 +47,7 @@ type models interface {
 // memory is what is asked of the knowledge service.
 type memory interface {
 	Recall(context.Context, *knowledgev1.RecallRequest, ...grpc.CallOption) (*knowledgev1.RecallResponse, error)
+	FindPassages(context.Context, *knowledgev1.FindPassagesRequest, ...grpc.CallOption) (*knowledgev1.FindPassagesResponse, error)
 }
 
 // Deps are what begin steps work with. All but Facts are required.
@@ -56,7 +57,7 @@ type Deps struct {
 	Inference models
 	Pinned    *pinned.Cache
 	Shields   *shield.Checker
-	// Facts recalls facts about users; without it there are none.
+	// Facts recalls facts about users and finds passages of documents; without it there are none.
 	Facts memory
 	// Now is the time by which deadlines are set.
 	Now func() time.Time
@@ -110,7 +111,7 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	}
 	pinChain(surface, chain)
 	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, shown, client, agents)
-	if err := b.recall(ctx, loaded, surface); err != nil {
+	if err := cmp.Or(b.recall(ctx, loaded, surface), b.augment(ctx, loaded, surface)); err != nil {
 		return nil, err
 	}
 	surface.Unpriced = !contract.Hosted(agent) && !priced(chain)
@@ -153,7 +154,8 @@ func (b begin) load(ctx context.Context) (*step.Loaded, error) {
 func started(s *turnv1.Surface, chain *inferencev1.Chain, tools []string) *turnv1.Event {
 	return &turnv1.Event{Data: &turnv1.Event_TurnStarted{TurnStarted: &turnv1.TurnStarted{
 		AgentId: s.GetAgentId(), BlueprintRevision: s.GetBlueprintRevision(), Model: s.GetModel(), SurfaceHash: s.GetSurfaceHash(),
-		Tools: tools, Fallbacks: fallbacks(chain), Route: chain.GetRoute(), RouteRevision: s.GetRouteRevision(), Facts: s.GetFacts(),
+		Tools: tools, Fallbacks: fallbacks(chain), Route: chain.GetRoute(), RouteRevision: s.GetRouteRevision(),
+		Facts: s.GetFacts(), Passages: s.GetPassages(),
 	}}}
 }
 

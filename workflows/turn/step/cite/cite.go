@@ -4,6 +4,7 @@ package cite
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,6 +51,18 @@ func Read(messages []*turnv1.Message, turnID string) *Sources {
 		}
 	}
 	return s
+}
+
+// With returns the sources with passages that no result has.
+func (s *Sources) With(passages []passage.Passage) *Sources {
+	out := &Sources{byMark: map[string]source{}}
+	if s != nil {
+		maps.Copy(out.byMark, s.byMark)
+	}
+	for _, p := range passages {
+		out.byMark[p.Mark] = source{p}
+	}
+	return out
 }
 
 func (s *Sources) find(mark string) (source, bool) {

@@ -46,6 +46,7 @@ type journal interface {
 // memory is what is asked of the knowledge service.
 type memory interface {
 	ReadFacts(context.Context, *knowledgev1.ReadFactsRequest, ...grpc.CallOption) (*knowledgev1.ReadFactsResponse, error)
+	ReadPassages(context.Context, *knowledgev1.ReadPassagesRequest, ...grpc.CallOption) (*knowledgev1.ReadPassagesResponse, error)
 }
 
 // Deps are what model steps work with. All but Executors and Facts are required.
@@ -54,7 +55,7 @@ type Deps struct {
 	Ask      model.Ask
 	Pinned   *pinned.Cache
 	Shields  *shield.Checker
-	// Facts reads the facts that a turn has recalled; without it there are none.
+	// Facts reads the facts that a turn has recalled and the passages that it has found; without it there are none.
 	Facts memory
 	// Route asks which agent deals with a routed turn, see plan.Deps.Route.
 	Route model.Ask
@@ -309,6 +310,9 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 	restore(messages, documents)
 	p.sources = cite.Read(history.GetMessages(), i.Turn.TurnID)
 	messages = p.sources.Prompt(messages, i.Turn.TurnID)
+	if messages, err = i.augment(ctx, &p, messages); err != nil {
+		return p, err
+	}
 	req := &inferencev1.GenerateRequest{
 		Model: surface.GetModel(), Instructions: p.instructed.text(), Messages: conversation.WithResults(messages),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: i.Turn.TurnID, Step: i.Ref.GetKey(),
@@ -330,7 +334,7 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 	if part != nil {
 		plan.Request(req, part, i.Turn.TurnID)
 	}
-	p.request, p.found = req, found
+	p.request, p.found = req, append(found, p.found...)
 	p.ids = i.newCallIDs(req.GetMessages(), p.truncated || part != nil) // a step of a plan does not see the calls of the others
 	p.reads = int64(surface.GetPromptTokens()) + int64(tokens.Messages(req.GetMessages()))
 	return p, nil

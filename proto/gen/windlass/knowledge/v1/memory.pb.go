@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
 	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	v11 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -1383,6 +1384,308 @@ func (x *ReadFactsResponse) GetFacts() []*Fact {
 	return nil
 }
 
+// FindPassagesRequest says for what to find passages.
+type FindPassagesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user of the turn.
+	Principal *v1.Principal `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	// Ids of the banks.
+	BankIds []string `protobuf:"bytes,2,rep,name=bank_ids,json=bankIds,proto3" json:"bank_ids,omitempty"`
+	// Text of the input; only its first 8 KiB are searched for.
+	Input string `protobuf:"bytes,3,opt,name=input,proto3" json:"input,omitempty"`
+	// What to return at most.
+	Budget        *v11.Augment `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindPassagesRequest) Reset() {
+	*x = FindPassagesRequest{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindPassagesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindPassagesRequest) ProtoMessage() {}
+
+func (x *FindPassagesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindPassagesRequest.ProtoReflect.Descriptor instead.
+func (*FindPassagesRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *FindPassagesRequest) GetPrincipal() *v1.Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *FindPassagesRequest) GetBankIds() []string {
+	if x != nil {
+		return x.BankIds
+	}
+	return nil
+}
+
+func (x *FindPassagesRequest) GetInput() string {
+	if x != nil {
+		return x.Input
+	}
+	return ""
+}
+
+func (x *FindPassagesRequest) GetBudget() *v11.Augment {
+	if x != nil {
+		return x.Budget
+	}
+	return nil
+}
+
+// FindPassagesResponse holds what enters the prompts of the turn.
+type FindPassagesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The passages, the best first.
+	Passages      []*FoundPassage `protobuf:"bytes,1,rep,name=passages,proto3" json:"passages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindPassagesResponse) Reset() {
+	*x = FindPassagesResponse{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindPassagesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindPassagesResponse) ProtoMessage() {}
+
+func (x *FindPassagesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindPassagesResponse.ProtoReflect.Descriptor instead.
+func (*FindPassagesResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *FindPassagesResponse) GetPassages() []*FoundPassage {
+	if x != nil {
+		return x.Passages
+	}
+	return nil
+}
+
+// FoundPassage is a passage with its text.
+type FoundPassage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where it is.
+	Ref *v11.PassageRef `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	// The text from start to end.
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// Name of the document.
+	DocumentName string `protobuf:"bytes,3,opt,name=document_name,json=documentName,proto3" json:"document_name,omitempty"`
+	// Headings over the passage, the outermost first.
+	Heading []string `protobuf:"bytes,4,rep,name=heading,proto3" json:"heading,omitempty"`
+	// Page that it begins on, from 1; 0 when the document has no pages.
+	Page          int32 `protobuf:"varint,5,opt,name=page,proto3" json:"page,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FoundPassage) Reset() {
+	*x = FoundPassage{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FoundPassage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FoundPassage) ProtoMessage() {}
+
+func (x *FoundPassage) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FoundPassage.ProtoReflect.Descriptor instead.
+func (*FoundPassage) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *FoundPassage) GetRef() *v11.PassageRef {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *FoundPassage) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *FoundPassage) GetDocumentName() string {
+	if x != nil {
+		return x.DocumentName
+	}
+	return ""
+}
+
+func (x *FoundPassage) GetHeading() []string {
+	if x != nil {
+		return x.Heading
+	}
+	return nil
+}
+
+func (x *FoundPassage) GetPage() int32 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+// ReadPassagesRequest names passages.
+type ReadPassagesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user of the turn.
+	Principal *v1.Principal `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	// The passages.
+	Refs          []*v11.PassageRef `protobuf:"bytes,2,rep,name=refs,proto3" json:"refs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPassagesRequest) Reset() {
+	*x = ReadPassagesRequest{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPassagesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPassagesRequest) ProtoMessage() {}
+
+func (x *ReadPassagesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPassagesRequest.ProtoReflect.Descriptor instead.
+func (*ReadPassagesRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ReadPassagesRequest) GetPrincipal() *v1.Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *ReadPassagesRequest) GetRefs() []*v11.PassageRef {
+	if x != nil {
+		return x.Refs
+	}
+	return nil
+}
+
+// ReadPassagesResponse holds the passages that can still be used.
+type ReadPassagesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the request.
+	Passages      []*FoundPassage `protobuf:"bytes,1,rep,name=passages,proto3" json:"passages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPassagesResponse) Reset() {
+	*x = ReadPassagesResponse{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPassagesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPassagesResponse) ProtoMessage() {}
+
+func (x *ReadPassagesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPassagesResponse.ProtoReflect.Descriptor instead.
+func (*ReadPassagesResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ReadPassagesResponse) GetPassages() []*FoundPassage {
+	if x != nil {
+		return x.Passages
+	}
+	return nil
+}
+
 // RememberRequest is a fact that a model states.
 type RememberRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1398,7 +1701,7 @@ type RememberRequest struct {
 
 func (x *RememberRequest) Reset() {
 	*x = RememberRequest{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[21]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1713,7 @@ func (x *RememberRequest) String() string {
 func (*RememberRequest) ProtoMessage() {}
 
 func (x *RememberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[21]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1726,7 @@ func (x *RememberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberRequest.ProtoReflect.Descriptor instead.
 func (*RememberRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{21}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RememberRequest) GetPrincipal() *v1.Principal {
@@ -1460,7 +1763,7 @@ type RememberResponse struct {
 
 func (x *RememberResponse) Reset() {
 	*x = RememberResponse{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[22]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1775,7 @@ func (x *RememberResponse) String() string {
 func (*RememberResponse) ProtoMessage() {}
 
 func (x *RememberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[22]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1788,7 @@ func (x *RememberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberResponse.ProtoReflect.Descriptor instead.
 func (*RememberResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{22}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RememberResponse) GetOutcome() RememberOutcome {
@@ -1506,7 +1809,7 @@ var File_windlass_knowledge_v1_memory_proto protoreflect.FileDescriptor
 
 const file_windlass_knowledge_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\"windlass/knowledge/v1/memory.proto\x12\x15windlass.knowledge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\"\xa8\x05\n" +
+	"\"windlass/knowledge/v1/memory.proto\x12\x15windlass.knowledge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xa8\x05\n" +
 	"\x04Fact\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x02id\x12\x1c\n" +
 	"\x04text\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xd0\x0fR\x04text\x12\x1f\n" +
@@ -1577,7 +1880,26 @@ const file_windlass_knowledge_v1_memory_proto_rawDesc = "" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12#\n" +
 	"\bfact_ids\x18\x02 \x03(\tB\b\xbaH\x05\x92\x01\x02\x10dR\afactIds\"F\n" +
 	"\x11ReadFactsResponse\x121\n" +
-	"\x05facts\x18\x01 \x03(\v2\x1b.windlass.knowledge.v1.FactR\x05facts\"\xd2\x01\n" +
+	"\x05facts\x18\x01 \x03(\v2\x1b.windlass.knowledge.v1.FactR\x05facts\"\xca\x01\n" +
+	"\x13FindPassagesRequest\x12C\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12%\n" +
+	"\bbank_ids\x18\x02 \x03(\tB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10 R\abankIds\x12\x14\n" +
+	"\x05input\x18\x03 \x01(\tR\x05input\x121\n" +
+	"\x06budget\x18\x04 \x01(\v2\x19.windlass.turn.v1.AugmentR\x06budget\"W\n" +
+	"\x14FindPassagesResponse\x12?\n" +
+	"\bpassages\x18\x01 \x03(\v2#.windlass.knowledge.v1.FoundPassageR\bpassages\"\xa5\x01\n" +
+	"\fFoundPassage\x12.\n" +
+	"\x03ref\x18\x01 \x01(\v2\x1c.windlass.turn.v1.PassageRefR\x03ref\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12#\n" +
+	"\rdocument_name\x18\x03 \x01(\tR\fdocumentName\x12\x18\n" +
+	"\aheading\x18\x04 \x03(\tR\aheading\x12\x12\n" +
+	"\x04page\x18\x05 \x01(\x05R\x04page\"\x96\x01\n" +
+	"\x13ReadPassagesRequest\x12C\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x12:\n" +
+	"\x04refs\x18\x02 \x03(\v2\x1c.windlass.turn.v1.PassageRefB\b\xbaH\x05\x92\x01\x02\x10\x14R\x04refs\"W\n" +
+	"\x14ReadPassagesResponse\x12?\n" +
+	"\bpassages\x18\x01 \x03(\v2#.windlass.knowledge.v1.FoundPassageR\bpassages\"\xd2\x01\n" +
 	"\x0fRememberRequest\x12C\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\x06\xbaH\x03\xc8\x01\x01R\tprincipal\x127\n" +
 	"\x04fact\x18\x02 \x01(\v2\x1b.windlass.knowledge.v1.FactB\x06\xbaH\x03\xc8\x01\x01R\x04fact\x12A\n" +
@@ -1620,11 +1942,13 @@ const file_windlass_knowledge_v1_memory_proto_rawDesc = "" +
 	"\tForgetAll\x12'.windlass.knowledge.v1.ForgetAllRequest\x1a(.windlass.knowledge.v1.ForgetAllResponse\";\xaa\xfd\x1b\x17knowledge.memory.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/memory:forget\x12\x9b\x01\n" +
 	"\fExportMemory\x12*.windlass.knowledge.v1.ExportMemoryRequest\x1a+.windlass.knowledge.v1.ExportMemoryResponse\"2\xaa\xfd\x1b\x15knowledge.memory.list\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/memory:export\x12\xa0\x01\n" +
 	"\x11GetMemorySettings\x12/.windlass.knowledge.v1.GetMemorySettingsRequest\x1a%.windlass.knowledge.v1.MemorySettings\"3\xaa\xfd\x1b\x14knowledge.memory.get\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/memory/settings\x12\xb3\x01\n" +
-	"\x14UpdateMemorySettings\x122.windlass.knowledge.v1.UpdateMemorySettingsRequest\x1a%.windlass.knowledge.v1.MemorySettings\"@\xaa\xfd\x1b\x17knowledge.memory.update\x82\xd3\xe4\x93\x02\x1f:\bsettings2\x13/v1/memory/settings2\xf7\x02\n" +
+	"\x14UpdateMemorySettings\x122.windlass.knowledge.v1.UpdateMemorySettingsRequest\x1a%.windlass.knowledge.v1.MemorySettings\"@\xaa\xfd\x1b\x17knowledge.memory.update\x82\xd3\xe4\x93\x02\x1f:\bsettings2\x13/v1/memory/settings2\xff\x04\n" +
 	"\rRecallService\x12o\n" +
 	"\x06Recall\x12$.windlass.knowledge.v1.RecallRequest\x1a%.windlass.knowledge.v1.RecallResponse\"\x18\xaa\xfd\x1b\x14knowledge.recall.run\x12x\n" +
 	"\tReadFacts\x12'.windlass.knowledge.v1.ReadFactsRequest\x1a(.windlass.knowledge.v1.ReadFactsResponse\"\x18\xaa\xfd\x1b\x14knowledge.recall.run\x12u\n" +
-	"\bRemember\x12&.windlass.knowledge.v1.RememberRequest\x1a'.windlass.knowledge.v1.RememberResponse\"\x18\xaa\xfd\x1b\x14knowledge.recall.run\x1a\x04\xb8\xfd\x1b\x01B\xec\x01\n" +
+	"\bRemember\x12&.windlass.knowledge.v1.RememberRequest\x1a'.windlass.knowledge.v1.RememberResponse\"\x18\xaa\xfd\x1b\x14knowledge.recall.run\x12\x81\x01\n" +
+	"\fFindPassages\x12*.windlass.knowledge.v1.FindPassagesRequest\x1a+.windlass.knowledge.v1.FindPassagesResponse\"\x18\xaa\xfd\x1b\x14knowledge.recall.run\x12\x81\x01\n" +
+	"\fReadPassages\x12*.windlass.knowledge.v1.ReadPassagesRequest\x1a+.windlass.knowledge.v1.ReadPassagesResponse\"\x18\xaa\xfd\x1b\x14knowledge.recall.run\x1a\x04\xb8\xfd\x1b\x01B\xec\x01\n" +
 	"\x19com.windlass.knowledge.v1B\vMemoryProtoP\x01ZLgithub.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1;knowledgev1\xa2\x02\x03WKX\xaa\x02\x15Windlass.Knowledge.V1\xca\x02\x15Windlass\\Knowledge\\V1\xe2\x02!Windlass\\Knowledge\\V1\\GPBMetadata\xea\x02\x17Windlass::Knowledge::V1b\x06proto3"
 
 var (
@@ -1640,7 +1964,7 @@ func file_windlass_knowledge_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_knowledge_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_windlass_knowledge_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_windlass_knowledge_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_windlass_knowledge_v1_memory_proto_goTypes = []any{
 	(FactState)(0),                      // 0: windlass.knowledge.v1.FactState
 	(FactTrust)(0),                      // 1: windlass.knowledge.v1.FactTrust
@@ -1666,66 +1990,84 @@ var file_windlass_knowledge_v1_memory_proto_goTypes = []any{
 	(*RecalledFact)(nil),                // 21: windlass.knowledge.v1.RecalledFact
 	(*ReadFactsRequest)(nil),            // 22: windlass.knowledge.v1.ReadFactsRequest
 	(*ReadFactsResponse)(nil),           // 23: windlass.knowledge.v1.ReadFactsResponse
-	(*RememberRequest)(nil),             // 24: windlass.knowledge.v1.RememberRequest
-	(*RememberResponse)(nil),            // 25: windlass.knowledge.v1.RememberResponse
-	(*timestamppb.Timestamp)(nil),       // 26: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),       // 27: google.protobuf.FieldMask
-	(*v1.Principal)(nil),                // 28: windlass.policy.v1.Principal
+	(*FindPassagesRequest)(nil),         // 24: windlass.knowledge.v1.FindPassagesRequest
+	(*FindPassagesResponse)(nil),        // 25: windlass.knowledge.v1.FindPassagesResponse
+	(*FoundPassage)(nil),                // 26: windlass.knowledge.v1.FoundPassage
+	(*ReadPassagesRequest)(nil),         // 27: windlass.knowledge.v1.ReadPassagesRequest
+	(*ReadPassagesResponse)(nil),        // 28: windlass.knowledge.v1.ReadPassagesResponse
+	(*RememberRequest)(nil),             // 29: windlass.knowledge.v1.RememberRequest
+	(*RememberResponse)(nil),            // 30: windlass.knowledge.v1.RememberResponse
+	(*timestamppb.Timestamp)(nil),       // 31: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),       // 32: google.protobuf.FieldMask
+	(*v1.Principal)(nil),                // 33: windlass.policy.v1.Principal
+	(*v11.Augment)(nil),                 // 34: windlass.turn.v1.Augment
+	(*v11.PassageRef)(nil),              // 35: windlass.turn.v1.PassageRef
 }
 var file_windlass_knowledge_v1_memory_proto_depIdxs = []int32{
-	26, // 0: windlass.knowledge.v1.Fact.valid_from:type_name -> google.protobuf.Timestamp
-	26, // 1: windlass.knowledge.v1.Fact.valid_to:type_name -> google.protobuf.Timestamp
+	31, // 0: windlass.knowledge.v1.Fact.valid_from:type_name -> google.protobuf.Timestamp
+	31, // 1: windlass.knowledge.v1.Fact.valid_to:type_name -> google.protobuf.Timestamp
 	0,  // 2: windlass.knowledge.v1.Fact.state:type_name -> windlass.knowledge.v1.FactState
 	1,  // 3: windlass.knowledge.v1.Fact.trust:type_name -> windlass.knowledge.v1.FactTrust
 	4,  // 4: windlass.knowledge.v1.Fact.source:type_name -> windlass.knowledge.v1.FactSource
-	26, // 5: windlass.knowledge.v1.Fact.create_time:type_name -> google.protobuf.Timestamp
-	26, // 6: windlass.knowledge.v1.Fact.update_time:type_name -> google.protobuf.Timestamp
+	31, // 5: windlass.knowledge.v1.Fact.create_time:type_name -> google.protobuf.Timestamp
+	31, // 6: windlass.knowledge.v1.Fact.update_time:type_name -> google.protobuf.Timestamp
 	0,  // 7: windlass.knowledge.v1.ListFactsRequest.state:type_name -> windlass.knowledge.v1.FactState
 	3,  // 8: windlass.knowledge.v1.ListFactsResponse.facts:type_name -> windlass.knowledge.v1.Fact
 	3,  // 9: windlass.knowledge.v1.CreateFactRequest.fact:type_name -> windlass.knowledge.v1.Fact
 	3,  // 10: windlass.knowledge.v1.UpdateFactRequest.fact:type_name -> windlass.knowledge.v1.Fact
-	27, // 11: windlass.knowledge.v1.UpdateFactRequest.update_mask:type_name -> google.protobuf.FieldMask
+	32, // 11: windlass.knowledge.v1.UpdateFactRequest.update_mask:type_name -> google.protobuf.FieldMask
 	3,  // 12: windlass.knowledge.v1.ExportMemoryResponse.facts:type_name -> windlass.knowledge.v1.Fact
 	17, // 13: windlass.knowledge.v1.UpdateMemorySettingsRequest.settings:type_name -> windlass.knowledge.v1.MemorySettings
-	28, // 14: windlass.knowledge.v1.RecallRequest.principal:type_name -> windlass.policy.v1.Principal
+	33, // 14: windlass.knowledge.v1.RecallRequest.principal:type_name -> windlass.policy.v1.Principal
 	21, // 15: windlass.knowledge.v1.RecallResponse.facts:type_name -> windlass.knowledge.v1.RecalledFact
 	3,  // 16: windlass.knowledge.v1.RecalledFact.fact:type_name -> windlass.knowledge.v1.Fact
-	28, // 17: windlass.knowledge.v1.ReadFactsRequest.principal:type_name -> windlass.policy.v1.Principal
+	33, // 17: windlass.knowledge.v1.ReadFactsRequest.principal:type_name -> windlass.policy.v1.Principal
 	3,  // 18: windlass.knowledge.v1.ReadFactsResponse.facts:type_name -> windlass.knowledge.v1.Fact
-	28, // 19: windlass.knowledge.v1.RememberRequest.principal:type_name -> windlass.policy.v1.Principal
-	3,  // 20: windlass.knowledge.v1.RememberRequest.fact:type_name -> windlass.knowledge.v1.Fact
-	4,  // 21: windlass.knowledge.v1.RememberRequest.source:type_name -> windlass.knowledge.v1.FactSource
-	2,  // 22: windlass.knowledge.v1.RememberResponse.outcome:type_name -> windlass.knowledge.v1.RememberOutcome
-	3,  // 23: windlass.knowledge.v1.RememberResponse.fact:type_name -> windlass.knowledge.v1.Fact
-	5,  // 24: windlass.knowledge.v1.MemoryService.ListFacts:input_type -> windlass.knowledge.v1.ListFactsRequest
-	7,  // 25: windlass.knowledge.v1.MemoryService.GetFact:input_type -> windlass.knowledge.v1.GetFactRequest
-	8,  // 26: windlass.knowledge.v1.MemoryService.CreateFact:input_type -> windlass.knowledge.v1.CreateFactRequest
-	9,  // 27: windlass.knowledge.v1.MemoryService.UpdateFact:input_type -> windlass.knowledge.v1.UpdateFactRequest
-	10, // 28: windlass.knowledge.v1.MemoryService.DeleteFact:input_type -> windlass.knowledge.v1.DeleteFactRequest
-	12, // 29: windlass.knowledge.v1.MemoryService.ForgetAll:input_type -> windlass.knowledge.v1.ForgetAllRequest
-	14, // 30: windlass.knowledge.v1.MemoryService.ExportMemory:input_type -> windlass.knowledge.v1.ExportMemoryRequest
-	16, // 31: windlass.knowledge.v1.MemoryService.GetMemorySettings:input_type -> windlass.knowledge.v1.GetMemorySettingsRequest
-	18, // 32: windlass.knowledge.v1.MemoryService.UpdateMemorySettings:input_type -> windlass.knowledge.v1.UpdateMemorySettingsRequest
-	19, // 33: windlass.knowledge.v1.RecallService.Recall:input_type -> windlass.knowledge.v1.RecallRequest
-	22, // 34: windlass.knowledge.v1.RecallService.ReadFacts:input_type -> windlass.knowledge.v1.ReadFactsRequest
-	24, // 35: windlass.knowledge.v1.RecallService.Remember:input_type -> windlass.knowledge.v1.RememberRequest
-	6,  // 36: windlass.knowledge.v1.MemoryService.ListFacts:output_type -> windlass.knowledge.v1.ListFactsResponse
-	3,  // 37: windlass.knowledge.v1.MemoryService.GetFact:output_type -> windlass.knowledge.v1.Fact
-	3,  // 38: windlass.knowledge.v1.MemoryService.CreateFact:output_type -> windlass.knowledge.v1.Fact
-	3,  // 39: windlass.knowledge.v1.MemoryService.UpdateFact:output_type -> windlass.knowledge.v1.Fact
-	11, // 40: windlass.knowledge.v1.MemoryService.DeleteFact:output_type -> windlass.knowledge.v1.DeleteFactResponse
-	13, // 41: windlass.knowledge.v1.MemoryService.ForgetAll:output_type -> windlass.knowledge.v1.ForgetAllResponse
-	15, // 42: windlass.knowledge.v1.MemoryService.ExportMemory:output_type -> windlass.knowledge.v1.ExportMemoryResponse
-	17, // 43: windlass.knowledge.v1.MemoryService.GetMemorySettings:output_type -> windlass.knowledge.v1.MemorySettings
-	17, // 44: windlass.knowledge.v1.MemoryService.UpdateMemorySettings:output_type -> windlass.knowledge.v1.MemorySettings
-	20, // 45: windlass.knowledge.v1.RecallService.Recall:output_type -> windlass.knowledge.v1.RecallResponse
-	23, // 46: windlass.knowledge.v1.RecallService.ReadFacts:output_type -> windlass.knowledge.v1.ReadFactsResponse
-	25, // 47: windlass.knowledge.v1.RecallService.Remember:output_type -> windlass.knowledge.v1.RememberResponse
-	36, // [36:48] is the sub-list for method output_type
-	24, // [24:36] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	33, // 19: windlass.knowledge.v1.FindPassagesRequest.principal:type_name -> windlass.policy.v1.Principal
+	34, // 20: windlass.knowledge.v1.FindPassagesRequest.budget:type_name -> windlass.turn.v1.Augment
+	26, // 21: windlass.knowledge.v1.FindPassagesResponse.passages:type_name -> windlass.knowledge.v1.FoundPassage
+	35, // 22: windlass.knowledge.v1.FoundPassage.ref:type_name -> windlass.turn.v1.PassageRef
+	33, // 23: windlass.knowledge.v1.ReadPassagesRequest.principal:type_name -> windlass.policy.v1.Principal
+	35, // 24: windlass.knowledge.v1.ReadPassagesRequest.refs:type_name -> windlass.turn.v1.PassageRef
+	26, // 25: windlass.knowledge.v1.ReadPassagesResponse.passages:type_name -> windlass.knowledge.v1.FoundPassage
+	33, // 26: windlass.knowledge.v1.RememberRequest.principal:type_name -> windlass.policy.v1.Principal
+	3,  // 27: windlass.knowledge.v1.RememberRequest.fact:type_name -> windlass.knowledge.v1.Fact
+	4,  // 28: windlass.knowledge.v1.RememberRequest.source:type_name -> windlass.knowledge.v1.FactSource
+	2,  // 29: windlass.knowledge.v1.RememberResponse.outcome:type_name -> windlass.knowledge.v1.RememberOutcome
+	3,  // 30: windlass.knowledge.v1.RememberResponse.fact:type_name -> windlass.knowledge.v1.Fact
+	5,  // 31: windlass.knowledge.v1.MemoryService.ListFacts:input_type -> windlass.knowledge.v1.ListFactsRequest
+	7,  // 32: windlass.knowledge.v1.MemoryService.GetFact:input_type -> windlass.knowledge.v1.GetFactRequest
+	8,  // 33: windlass.knowledge.v1.MemoryService.CreateFact:input_type -> windlass.knowledge.v1.CreateFactRequest
+	9,  // 34: windlass.knowledge.v1.MemoryService.UpdateFact:input_type -> windlass.knowledge.v1.UpdateFactRequest
+	10, // 35: windlass.knowledge.v1.MemoryService.DeleteFact:input_type -> windlass.knowledge.v1.DeleteFactRequest
+	12, // 36: windlass.knowledge.v1.MemoryService.ForgetAll:input_type -> windlass.knowledge.v1.ForgetAllRequest
+	14, // 37: windlass.knowledge.v1.MemoryService.ExportMemory:input_type -> windlass.knowledge.v1.ExportMemoryRequest
+	16, // 38: windlass.knowledge.v1.MemoryService.GetMemorySettings:input_type -> windlass.knowledge.v1.GetMemorySettingsRequest
+	18, // 39: windlass.knowledge.v1.MemoryService.UpdateMemorySettings:input_type -> windlass.knowledge.v1.UpdateMemorySettingsRequest
+	19, // 40: windlass.knowledge.v1.RecallService.Recall:input_type -> windlass.knowledge.v1.RecallRequest
+	22, // 41: windlass.knowledge.v1.RecallService.ReadFacts:input_type -> windlass.knowledge.v1.ReadFactsRequest
+	29, // 42: windlass.knowledge.v1.RecallService.Remember:input_type -> windlass.knowledge.v1.RememberRequest
+	24, // 43: windlass.knowledge.v1.RecallService.FindPassages:input_type -> windlass.knowledge.v1.FindPassagesRequest
+	27, // 44: windlass.knowledge.v1.RecallService.ReadPassages:input_type -> windlass.knowledge.v1.ReadPassagesRequest
+	6,  // 45: windlass.knowledge.v1.MemoryService.ListFacts:output_type -> windlass.knowledge.v1.ListFactsResponse
+	3,  // 46: windlass.knowledge.v1.MemoryService.GetFact:output_type -> windlass.knowledge.v1.Fact
+	3,  // 47: windlass.knowledge.v1.MemoryService.CreateFact:output_type -> windlass.knowledge.v1.Fact
+	3,  // 48: windlass.knowledge.v1.MemoryService.UpdateFact:output_type -> windlass.knowledge.v1.Fact
+	11, // 49: windlass.knowledge.v1.MemoryService.DeleteFact:output_type -> windlass.knowledge.v1.DeleteFactResponse
+	13, // 50: windlass.knowledge.v1.MemoryService.ForgetAll:output_type -> windlass.knowledge.v1.ForgetAllResponse
+	15, // 51: windlass.knowledge.v1.MemoryService.ExportMemory:output_type -> windlass.knowledge.v1.ExportMemoryResponse
+	17, // 52: windlass.knowledge.v1.MemoryService.GetMemorySettings:output_type -> windlass.knowledge.v1.MemorySettings
+	17, // 53: windlass.knowledge.v1.MemoryService.UpdateMemorySettings:output_type -> windlass.knowledge.v1.MemorySettings
+	20, // 54: windlass.knowledge.v1.RecallService.Recall:output_type -> windlass.knowledge.v1.RecallResponse
+	23, // 55: windlass.knowledge.v1.RecallService.ReadFacts:output_type -> windlass.knowledge.v1.ReadFactsResponse
+	30, // 56: windlass.knowledge.v1.RecallService.Remember:output_type -> windlass.knowledge.v1.RememberResponse
+	25, // 57: windlass.knowledge.v1.RecallService.FindPassages:output_type -> windlass.knowledge.v1.FindPassagesResponse
+	28, // 58: windlass.knowledge.v1.RecallService.ReadPassages:output_type -> windlass.knowledge.v1.ReadPassagesResponse
+	45, // [45:59] is the sub-list for method output_type
+	31, // [31:45] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_windlass_knowledge_v1_memory_proto_init() }
@@ -1739,7 +2081,7 @@ func file_windlass_knowledge_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_knowledge_v1_memory_proto_rawDesc), len(file_windlass_knowledge_v1_memory_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   23,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

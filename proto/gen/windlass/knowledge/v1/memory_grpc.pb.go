@@ -463,16 +463,18 @@ var MemoryService_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	RecallService_Recall_FullMethodName    = "/windlass.knowledge.v1.RecallService/Recall"
-	RecallService_ReadFacts_FullMethodName = "/windlass.knowledge.v1.RecallService/ReadFacts"
-	RecallService_Remember_FullMethodName  = "/windlass.knowledge.v1.RecallService/Remember"
+	RecallService_Recall_FullMethodName       = "/windlass.knowledge.v1.RecallService/Recall"
+	RecallService_ReadFacts_FullMethodName    = "/windlass.knowledge.v1.RecallService/ReadFacts"
+	RecallService_Remember_FullMethodName     = "/windlass.knowledge.v1.RecallService/Remember"
+	RecallService_FindPassages_FullMethodName = "/windlass.knowledge.v1.RecallService/FindPassages"
+	RecallService_ReadPassages_FullMethodName = "/windlass.knowledge.v1.RecallService/ReadPassages"
 )
 
 // RecallServiceClient is the client API for RecallService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// RecallService is how turns use memory.
+// RecallService is how turns use memory, and documents that their agents read without a tool.
 type RecallServiceClient interface {
 	// Recall returns the facts for a turn: those that share words with its input, the newest ones, and those about the user, as far as they
 	// fit in 1000 estimated tokens. There are none when the user has switched memory off.
@@ -483,6 +485,12 @@ type RecallServiceClient interface {
 	// Remember stores a fact that a model states. It supersedes an active fact about the same attribute of the same entity, unless the user
 	// wrote that one; then, and when what the model had read is not trusted, it becomes a proposal. Repeating it changes nothing.
 	Remember(ctx context.Context, in *RememberRequest, opts ...grpc.CallOption) (*RememberResponse, error)
+	// FindPassages returns the passages for a turn: those that fit its input best, as far as they fit in the budget. Banks and documents that
+	// the user may not read are left out.
+	FindPassages(ctx context.Context, in *FindPassagesRequest, opts ...grpc.CallOption) (*FindPassagesResponse, error)
+	// ReadPassages returns the text of passages that a turn has found, in the order of the request. One whose document was deleted or
+	// replaced, or that the user may no longer read, is left out.
+	ReadPassages(ctx context.Context, in *ReadPassagesRequest, opts ...grpc.CallOption) (*ReadPassagesResponse, error)
 }
 
 type recallServiceClient struct {
@@ -523,11 +531,31 @@ func (c *recallServiceClient) Remember(ctx context.Context, in *RememberRequest,
 	return out, nil
 }
 
+func (c *recallServiceClient) FindPassages(ctx context.Context, in *FindPassagesRequest, opts ...grpc.CallOption) (*FindPassagesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FindPassagesResponse)
+	err := c.cc.Invoke(ctx, RecallService_FindPassages_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *recallServiceClient) ReadPassages(ctx context.Context, in *ReadPassagesRequest, opts ...grpc.CallOption) (*ReadPassagesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadPassagesResponse)
+	err := c.cc.Invoke(ctx, RecallService_ReadPassages_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // RecallServiceServer is the server API for RecallService service.
 // All implementations must embed UnimplementedRecallServiceServer
 // for forward compatibility.
 //
-// RecallService is how turns use memory.
+// RecallService is how turns use memory, and documents that their agents read without a tool.
 type RecallServiceServer interface {
 	// Recall returns the facts for a turn: those that share words with its input, the newest ones, and those about the user, as far as they
 	// fit in 1000 estimated tokens. There are none when the user has switched memory off.
@@ -538,6 +566,12 @@ type RecallServiceServer interface {
 	// Remember stores a fact that a model states. It supersedes an active fact about the same attribute of the same entity, unless the user
 	// wrote that one; then, and when what the model had read is not trusted, it becomes a proposal. Repeating it changes nothing.
 	Remember(context.Context, *RememberRequest) (*RememberResponse, error)
+	// FindPassages returns the passages for a turn: those that fit its input best, as far as they fit in the budget. Banks and documents that
+	// the user may not read are left out.
+	FindPassages(context.Context, *FindPassagesRequest) (*FindPassagesResponse, error)
+	// ReadPassages returns the text of passages that a turn has found, in the order of the request. One whose document was deleted or
+	// replaced, or that the user may no longer read, is left out.
+	ReadPassages(context.Context, *ReadPassagesRequest) (*ReadPassagesResponse, error)
 	mustEmbedUnimplementedRecallServiceServer()
 }
 
@@ -556,6 +590,12 @@ func (UnimplementedRecallServiceServer) ReadFacts(context.Context, *ReadFactsReq
 }
 func (UnimplementedRecallServiceServer) Remember(context.Context, *RememberRequest) (*RememberResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Remember not implemented")
+}
+func (UnimplementedRecallServiceServer) FindPassages(context.Context, *FindPassagesRequest) (*FindPassagesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FindPassages not implemented")
+}
+func (UnimplementedRecallServiceServer) ReadPassages(context.Context, *ReadPassagesRequest) (*ReadPassagesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadPassages not implemented")
 }
 func (UnimplementedRecallServiceServer) mustEmbedUnimplementedRecallServiceServer() {}
 func (UnimplementedRecallServiceServer) testEmbeddedByValue()                       {}
@@ -632,6 +672,42 @@ func _RecallService_Remember_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RecallService_FindPassages_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FindPassagesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RecallServiceServer).FindPassages(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RecallService_FindPassages_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RecallServiceServer).FindPassages(ctx, req.(*FindPassagesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RecallService_ReadPassages_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadPassagesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RecallServiceServer).ReadPassages(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RecallService_ReadPassages_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RecallServiceServer).ReadPassages(ctx, req.(*ReadPassagesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // RecallService_ServiceDesc is the grpc.ServiceDesc for RecallService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -650,6 +726,14 @@ var RecallService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Remember",
 			Handler:    _RecallService_Remember_Handler,
+		},
+		{
+			MethodName: "FindPassages",
+			Handler:    _RecallService_FindPassages_Handler,
+		},
+		{
+			MethodName: "ReadPassages",
+			Handler:    _RecallService_ReadPassages_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -363,7 +363,11 @@ type Agent struct {
 	// Banks of documents that the agent answers from. Its turns have the tools mesh__search_knowledge and mesh__read_document, which find what
 	// the user of the turn may read, if a policy permits the tools to the user. Marks of passages that were found become the citations of the
 	// answer. A bank that does not exist is left out of a search.
-	Banks         []string `protobuf:"bytes,90,rep,name=banks,proto3" json:"banks,omitempty"`
+	Banks []string `protobuf:"bytes,90,rep,name=banks,proto3" json:"banks,omitempty"`
+	// Before the model of a turn is asked, the banks are searched with the turn's input, and the best passages enter its prompts: quoted, as
+	// data, with marks by which the answer cites them. Set, even to {}, it does so for agents of the strategy "direct" as well, which may then
+	// have banks. What the model writes after reading passages is tainted. Not for agents with an executor, nor for the strategy "route".
+	Augment       *v1.Augment `protobuf:"bytes,91,opt,name=augment,proto3" json:"augment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -590,6 +594,13 @@ func (x *Agent) GetMemory() string {
 func (x *Agent) GetBanks() []string {
 	if x != nil {
 		return x.Banks
+	}
+	return nil
+}
+
+func (x *Agent) GetAugment() *v1.Augment {
+	if x != nil {
+		return x.Augment
 	}
 	return nil
 }
@@ -1492,7 +1503,7 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\tR\brevision\"?\n" +
 	"\x0fExplainedTarget\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xfa\f\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xaf\r\n" +
 	"\x05Agent\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xe0A\x02\xbaH\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -1527,7 +1538,8 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12-\n" +
 	"\adegrade\x18P \x01(\tB\x13\xbaH\x10r\x0eR\x00R\x04textR\x04failR\adegrade\x121\n" +
 	"\x06memory\x18x \x01(\tB\x19\xbaH\x16r\x14R\x00R\x03offR\x04readR\x05writeR\x06memory\x12=\n" +
-	"\x05banks\x18Z \x03(\tB'\xbaH$\x92\x01!\x10 \x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x05banks\x1a9\n" +
+	"\x05banks\x18Z \x03(\tB'\xbaH$\x92\x01!\x10 \x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x05banks\x123\n" +
+	"\aaugment\x18[ \x01(\v2\x19.windlass.turn.v1.AugmentR\aaugment\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
@@ -1649,7 +1661,8 @@ var file_windlass_sessions_v1_agents_proto_goTypes = []any{
 	(*structpb.Struct)(nil),            // 23: google.protobuf.Struct
 	(*Executor)(nil),                   // 24: windlass.sessions.v1.Executor
 	(*v1.Generation)(nil),              // 25: windlass.turn.v1.Generation
-	(*fieldmaskpb.FieldMask)(nil),      // 26: google.protobuf.FieldMask
+	(*v1.Augment)(nil),                 // 26: windlass.turn.v1.Augment
+	(*fieldmaskpb.FieldMask)(nil),      // 27: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
 	3,  // 0: windlass.sessions.v1.ExplainModelsResponse.targets:type_name -> windlass.sessions.v1.ExplainedTarget
@@ -1665,34 +1678,35 @@ var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
 	24, // 10: windlass.sessions.v1.Agent.executor:type_name -> windlass.sessions.v1.Executor
 	25, // 11: windlass.sessions.v1.Agent.generation:type_name -> windlass.turn.v1.Generation
 	23, // 12: windlass.sessions.v1.Agent.output_schema:type_name -> google.protobuf.Struct
-	4,  // 13: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	4,  // 14: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
-	4,  // 15: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	26, // 16: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	4,  // 17: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
-	18, // 18: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
-	0,  // 19: windlass.sessions.v1.Applied.action:type_name -> windlass.sessions.v1.AppliedAction
-	7,  // 20: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
-	8,  // 21: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
-	9,  // 22: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
-	11, // 23: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
-	12, // 24: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
-	14, // 25: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
-	16, // 26: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
-	1,  // 27: windlass.sessions.v1.AgentService.ExplainModels:input_type -> windlass.sessions.v1.ExplainModelsRequest
-	4,  // 28: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
-	4,  // 29: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
-	10, // 30: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
-	4,  // 31: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
-	13, // 32: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
-	15, // 33: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
-	17, // 34: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
-	2,  // 35: windlass.sessions.v1.AgentService.ExplainModels:output_type -> windlass.sessions.v1.ExplainModelsResponse
-	28, // [28:36] is the sub-list for method output_type
-	20, // [20:28] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	26, // 13: windlass.sessions.v1.Agent.augment:type_name -> windlass.turn.v1.Augment
+	4,  // 14: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	4,  // 15: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
+	4,  // 16: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	27, // 17: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 18: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
+	18, // 19: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
+	0,  // 20: windlass.sessions.v1.Applied.action:type_name -> windlass.sessions.v1.AppliedAction
+	7,  // 21: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
+	8,  // 22: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
+	9,  // 23: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
+	11, // 24: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
+	12, // 25: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
+	14, // 26: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
+	16, // 27: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
+	1,  // 28: windlass.sessions.v1.AgentService.ExplainModels:input_type -> windlass.sessions.v1.ExplainModelsRequest
+	4,  // 29: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
+	4,  // 30: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
+	10, // 31: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
+	4,  // 32: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
+	13, // 33: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
+	15, // 34: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
+	17, // 35: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
+	2,  // 36: windlass.sessions.v1.AgentService.ExplainModels:output_type -> windlass.sessions.v1.ExplainModelsResponse
+	29, // [29:37] is the sub-list for method output_type
+	21, // [21:29] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_agents_proto_init() }

@@ -2299,6 +2299,98 @@ func (x *FactRef) GetReason() string {
 	return ""
 }
 
+// PassageRef refers to a passage of a document that enters the prompts of a turn before its model is asked. It has nothing of the
+// document's text.
+type PassageRef struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ID of the bank.
+	BankId string `protobuf:"bytes,1,opt,name=bank_id,json=bankId,proto3" json:"bank_id,omitempty"`
+	// "doc_…".
+	DocumentId string `protobuf:"bytes,2,opt,name=document_id,json=documentId,proto3" json:"document_id,omitempty"`
+	// Version of the document.
+	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// First byte of the passage in the version's text.
+	Start int64 `protobuf:"varint,4,opt,name=start,proto3" json:"start,omitempty"`
+	// Byte after its last one.
+	End int64 `protobuf:"varint,5,opt,name=end,proto3" json:"end,omitempty"`
+	// How well it fits the input: higher is better. Scores of different turns cannot be compared.
+	Score         float64 `protobuf:"fixed64,6,opt,name=score,proto3" json:"score,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PassageRef) Reset() {
+	*x = PassageRef{}
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PassageRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PassageRef) ProtoMessage() {}
+
+func (x *PassageRef) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_content_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PassageRef.ProtoReflect.Descriptor instead.
+func (*PassageRef) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_content_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *PassageRef) GetBankId() string {
+	if x != nil {
+		return x.BankId
+	}
+	return ""
+}
+
+func (x *PassageRef) GetDocumentId() string {
+	if x != nil {
+		return x.DocumentId
+	}
+	return ""
+}
+
+func (x *PassageRef) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PassageRef) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *PassageRef) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *PassageRef) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
 var File_windlass_turn_v1_content_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_content_proto_rawDesc = "" +
@@ -2462,7 +2554,16 @@ const file_windlass_turn_v1_content_proto_rawDesc = "" +
 	"\amessage\x18\x02 \x01(\tR\amessage\":\n" +
 	"\aFactRef\x12\x17\n" +
 	"\afact_id\x18\x01 \x01(\tR\x06factId\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason*N\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x9e\x01\n" +
+	"\n" +
+	"PassageRef\x12\x17\n" +
+	"\abank_id\x18\x01 \x01(\tR\x06bankId\x12\x1f\n" +
+	"\vdocument_id\x18\x02 \x01(\tR\n" +
+	"documentId\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12\x14\n" +
+	"\x05start\x18\x04 \x01(\x03R\x05start\x12\x10\n" +
+	"\x03end\x18\x05 \x01(\x03R\x03end\x12\x14\n" +
+	"\x05score\x18\x06 \x01(\x01R\x05score*N\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +
@@ -2527,7 +2628,7 @@ func file_windlass_turn_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_windlass_turn_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(Role)(0),                     // 0: windlass.turn.v1.Role
 	(AttemptClass)(0),             // 1: windlass.turn.v1.AttemptClass
@@ -2554,8 +2655,9 @@ var file_windlass_turn_v1_content_proto_goTypes = []any{
 	(*PlanStep)(nil),              // 22: windlass.turn.v1.PlanStep
 	(*TurnError)(nil),             // 23: windlass.turn.v1.TurnError
 	(*FactRef)(nil),               // 24: windlass.turn.v1.FactRef
-	(*structpb.Value)(nil),        // 25: google.protobuf.Value
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*PassageRef)(nil),            // 25: windlass.turn.v1.PassageRef
+	(*structpb.Value)(nil),        // 26: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
 }
 var file_windlass_turn_v1_content_proto_depIdxs = []int32{
 	9,  // 0: windlass.turn.v1.ContentPart.blob:type_name -> windlass.turn.v1.Blob
@@ -2564,16 +2666,16 @@ var file_windlass_turn_v1_content_proto_depIdxs = []int32{
 	8,  // 3: windlass.turn.v1.ContentPart.file:type_name -> windlass.turn.v1.FileRef
 	7,  // 4: windlass.turn.v1.ContentPart.citations:type_name -> windlass.turn.v1.Citation
 	6,  // 5: windlass.turn.v1.ToolResult.content:type_name -> windlass.turn.v1.ContentPart
-	25, // 6: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
+	26, // 6: windlass.turn.v1.ToolResult.structured_content:type_name -> google.protobuf.Value
 	0,  // 7: windlass.turn.v1.Message.role:type_name -> windlass.turn.v1.Role
 	6,  // 8: windlass.turn.v1.Message.content:type_name -> windlass.turn.v1.ContentPart
 	12, // 9: windlass.turn.v1.Message.tool_calls:type_name -> windlass.turn.v1.ToolCall
 	13, // 10: windlass.turn.v1.Message.tool_result:type_name -> windlass.turn.v1.ToolResult
-	26, // 11: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	27, // 11: windlass.turn.v1.Message.create_time:type_name -> google.protobuf.Timestamp
 	15, // 12: windlass.turn.v1.Message.verbatim:type_name -> windlass.turn.v1.Verbatim
 	18, // 13: windlass.turn.v1.Price.tiers:type_name -> windlass.turn.v1.PriceTier
 	1,  // 14: windlass.turn.v1.ModelAttempt.class:type_name -> windlass.turn.v1.AttemptClass
-	26, // 15: windlass.turn.v1.ModelAttempt.start_time:type_name -> google.protobuf.Timestamp
+	27, // 15: windlass.turn.v1.ModelAttempt.start_time:type_name -> google.protobuf.Timestamp
 	16, // 16: windlass.turn.v1.ModelAttempt.usage:type_name -> windlass.turn.v1.Usage
 	3,  // 17: windlass.turn.v1.PlanStep.status:type_name -> windlass.turn.v1.PlanStepStatus
 	18, // [18:18] is the sub-list for method output_type
@@ -2605,7 +2707,7 @@ func file_windlass_turn_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_content_proto_rawDesc), len(file_windlass_turn_v1_content_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1034,7 +1034,9 @@ type TurnStarted struct {
 	// Revision of the routes; set with the route.
 	RouteRevision string `protobuf:"bytes,42,opt,name=route_revision,json=routeRevision,proto3" json:"route_revision,omitempty"`
 	// Facts about the user that enter the prompts of the turn, and why.
-	Facts         []*FactRef `protobuf:"bytes,120,rep,name=facts,proto3" json:"facts,omitempty"`
+	Facts []*FactRef `protobuf:"bytes,120,rep,name=facts,proto3" json:"facts,omitempty"`
+	// Passages of documents that enter the prompts of the turn, in the order in which the model reads them; see Agent.augment.
+	Passages      []*PassageRef `protobuf:"bytes,121,rep,name=passages,proto3" json:"passages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1128,6 +1130,13 @@ func (x *TurnStarted) GetRouteRevision() string {
 func (x *TurnStarted) GetFacts() []*FactRef {
 	if x != nil {
 		return x.Facts
+	}
+	return nil
+}
+
+func (x *TurnStarted) GetPassages() []*PassageRef {
+	if x != nil {
+		return x.Passages
 	}
 	return nil
 }
@@ -4391,7 +4400,7 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tR\tmessageId\x123\n" +
 	"\x05input\x18\x03 \x03(\v2\x1d.windlass.turn.v1.ContentPartR\x05input\x12\x1a\n" +
-	"\bposition\x18\x04 \x01(\rR\bposition\"\xb2\x02\n" +
+	"\bposition\x18\x04 \x01(\rR\bposition\"\xec\x02\n" +
 	"\vTurnStarted\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x12\x14\n" +
@@ -4401,7 +4410,8 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\tfallbacks\x18( \x03(\tR\tfallbacks\x12\x14\n" +
 	"\x05route\x18) \x01(\tR\x05route\x12%\n" +
 	"\x0eroute_revision\x18* \x01(\tR\rrouteRevision\x12/\n" +
-	"\x05facts\x18x \x03(\v2\x19.windlass.turn.v1.FactRefR\x05facts\"\xda\x02\n" +
+	"\x05facts\x18x \x03(\v2\x19.windlass.turn.v1.FactRefR\x05facts\x128\n" +
+	"\bpassages\x18y \x03(\v2\x1c.windlass.turn.v1.PassageRefR\bpassages\"\xda\x02\n" +
 	"\tTurnEnded\x124\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x1c.windlass.turn.v1.TurnStatusR\x06status\x12\x1f\n" +
 	"\vstop_reason\x18\x02 \x01(\tR\n" +
@@ -4736,22 +4746,23 @@ var file_windlass_turn_v1_event_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),  // 45: google.protobuf.Timestamp
 	(*ContentPart)(nil),            // 46: windlass.turn.v1.ContentPart
 	(*FactRef)(nil),                // 47: windlass.turn.v1.FactRef
-	(TurnStatus)(0),                // 48: windlass.turn.v1.TurnStatus
-	(*Usage)(nil),                  // 49: windlass.turn.v1.Usage
-	(*TurnError)(nil),              // 50: windlass.turn.v1.TurnError
-	(*LimitReached)(nil),           // 51: windlass.turn.v1.LimitReached
-	(Strategy)(0),                  // 52: windlass.turn.v1.Strategy
-	(*PlanStep)(nil),               // 53: windlass.turn.v1.PlanStep
-	(*ModelAttempt)(nil),           // 54: windlass.turn.v1.ModelAttempt
-	(*Message)(nil),                // 55: windlass.turn.v1.Message
-	(OutputMode)(0),                // 56: windlass.turn.v1.OutputMode
-	(*structpb.Struct)(nil),        // 57: google.protobuf.Struct
-	(EffectClass)(0),               // 58: windlass.turn.v1.EffectClass
-	(*ToolResult)(nil),             // 59: windlass.turn.v1.ToolResult
-	(Verdict)(0),                   // 60: windlass.turn.v1.Verdict
-	(WaitKind)(0),                  // 61: windlass.turn.v1.WaitKind
-	(AuthorizationKind)(0),         // 62: windlass.turn.v1.AuthorizationKind
-	(*LimitUse)(nil),               // 63: windlass.turn.v1.LimitUse
+	(*PassageRef)(nil),             // 48: windlass.turn.v1.PassageRef
+	(TurnStatus)(0),                // 49: windlass.turn.v1.TurnStatus
+	(*Usage)(nil),                  // 50: windlass.turn.v1.Usage
+	(*TurnError)(nil),              // 51: windlass.turn.v1.TurnError
+	(*LimitReached)(nil),           // 52: windlass.turn.v1.LimitReached
+	(Strategy)(0),                  // 53: windlass.turn.v1.Strategy
+	(*PlanStep)(nil),               // 54: windlass.turn.v1.PlanStep
+	(*ModelAttempt)(nil),           // 55: windlass.turn.v1.ModelAttempt
+	(*Message)(nil),                // 56: windlass.turn.v1.Message
+	(OutputMode)(0),                // 57: windlass.turn.v1.OutputMode
+	(*structpb.Struct)(nil),        // 58: google.protobuf.Struct
+	(EffectClass)(0),               // 59: windlass.turn.v1.EffectClass
+	(*ToolResult)(nil),             // 60: windlass.turn.v1.ToolResult
+	(Verdict)(0),                   // 61: windlass.turn.v1.Verdict
+	(WaitKind)(0),                  // 62: windlass.turn.v1.WaitKind
+	(AuthorizationKind)(0),         // 63: windlass.turn.v1.AuthorizationKind
+	(*LimitUse)(nil),               // 64: windlass.turn.v1.LimitUse
 }
 var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	1,  // 0: windlass.turn.v1.Events.events:type_name -> windlass.turn.v1.Event
@@ -4800,51 +4811,52 @@ var file_windlass_turn_v1_event_proto_depIdxs = []int32{
 	43, // 43: windlass.turn.v1.Event.tool_call_progress:type_name -> windlass.turn.v1.ToolCallProgress
 	46, // 44: windlass.turn.v1.TurnQueued.input:type_name -> windlass.turn.v1.ContentPart
 	47, // 45: windlass.turn.v1.TurnStarted.facts:type_name -> windlass.turn.v1.FactRef
-	48, // 46: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
-	49, // 47: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
-	50, // 48: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
-	51, // 49: windlass.turn.v1.TurnEnded.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	52, // 50: windlass.turn.v1.TurnRerun.strategy:type_name -> windlass.turn.v1.Strategy
-	12, // 51: windlass.turn.v1.TurnRerun.plan:type_name -> windlass.turn.v1.PlanUpdated
-	52, // 52: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
-	53, // 53: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
-	50, // 54: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
-	54, // 55: windlass.turn.v1.StepFinished.model_attempts:type_name -> windlass.turn.v1.ModelAttempt
-	55, // 56: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
-	49, // 57: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
-	56, // 58: windlass.turn.v1.MessageCompleted.output_mode:type_name -> windlass.turn.v1.OutputMode
-	57, // 59: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
-	58, // 60: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
-	59, // 61: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
-	60, // 62: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	61, // 63: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
-	46, // 64: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
-	57, // 65: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
-	58, // 66: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
-	45, // 67: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
-	45, // 68: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
-	60, // 69: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	27, // 70: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
-	61, // 71: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
-	57, // 72: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
-	57, // 73: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
-	45, // 74: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
-	60, // 75: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
-	62, // 76: windlass.turn.v1.AuthRequired.kind:type_name -> windlass.turn.v1.AuthorizationKind
-	45, // 77: windlass.turn.v1.AuthRequired.expire_time:type_name -> google.protobuf.Timestamp
-	60, // 78: windlass.turn.v1.AuthResolved.verdict:type_name -> windlass.turn.v1.Verdict
-	48, // 79: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
-	49, // 80: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
-	51, // 81: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	45, // 82: windlass.turn.v1.ChildCompleted.offered_until:type_name -> google.protobuf.Timestamp
-	49, // 83: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
-	63, // 84: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
-	63, // 85: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
-	86, // [86:86] is the sub-list for method output_type
-	86, // [86:86] is the sub-list for method input_type
-	86, // [86:86] is the sub-list for extension type_name
-	86, // [86:86] is the sub-list for extension extendee
-	0,  // [0:86] is the sub-list for field type_name
+	48, // 46: windlass.turn.v1.TurnStarted.passages:type_name -> windlass.turn.v1.PassageRef
+	49, // 47: windlass.turn.v1.TurnEnded.status:type_name -> windlass.turn.v1.TurnStatus
+	50, // 48: windlass.turn.v1.TurnEnded.usage:type_name -> windlass.turn.v1.Usage
+	51, // 49: windlass.turn.v1.TurnEnded.error:type_name -> windlass.turn.v1.TurnError
+	52, // 50: windlass.turn.v1.TurnEnded.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	53, // 51: windlass.turn.v1.TurnRerun.strategy:type_name -> windlass.turn.v1.Strategy
+	12, // 52: windlass.turn.v1.TurnRerun.plan:type_name -> windlass.turn.v1.PlanUpdated
+	53, // 53: windlass.turn.v1.StrategySelected.strategy:type_name -> windlass.turn.v1.Strategy
+	54, // 54: windlass.turn.v1.PlanUpdated.steps:type_name -> windlass.turn.v1.PlanStep
+	51, // 55: windlass.turn.v1.StepFinished.error:type_name -> windlass.turn.v1.TurnError
+	55, // 56: windlass.turn.v1.StepFinished.model_attempts:type_name -> windlass.turn.v1.ModelAttempt
+	56, // 57: windlass.turn.v1.MessageCompleted.message:type_name -> windlass.turn.v1.Message
+	50, // 58: windlass.turn.v1.MessageCompleted.usage:type_name -> windlass.turn.v1.Usage
+	57, // 59: windlass.turn.v1.MessageCompleted.output_mode:type_name -> windlass.turn.v1.OutputMode
+	58, // 60: windlass.turn.v1.ToolCallStarted.arguments:type_name -> google.protobuf.Struct
+	59, // 61: windlass.turn.v1.ToolCallStarted.effect:type_name -> windlass.turn.v1.EffectClass
+	60, // 62: windlass.turn.v1.ToolCallCompleted.result:type_name -> windlass.turn.v1.ToolResult
+	61, // 63: windlass.turn.v1.ToolCallResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	62, // 64: windlass.turn.v1.TurnPaused.waiting_for:type_name -> windlass.turn.v1.WaitKind
+	46, // 65: windlass.turn.v1.InputAccepted.content:type_name -> windlass.turn.v1.ContentPart
+	58, // 66: windlass.turn.v1.ApprovalRequested.arguments:type_name -> google.protobuf.Struct
+	59, // 67: windlass.turn.v1.ApprovalRequested.effect:type_name -> windlass.turn.v1.EffectClass
+	45, // 68: windlass.turn.v1.ApprovalRequested.expire_time:type_name -> google.protobuf.Timestamp
+	45, // 69: windlass.turn.v1.ApprovalDecision.time:type_name -> google.protobuf.Timestamp
+	61, // 70: windlass.turn.v1.ApprovalResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	27, // 71: windlass.turn.v1.ApprovalResolved.decisions:type_name -> windlass.turn.v1.ApprovalDecision
+	62, // 72: windlass.turn.v1.InputRequested.kind:type_name -> windlass.turn.v1.WaitKind
+	58, // 73: windlass.turn.v1.InputRequested.schema:type_name -> google.protobuf.Struct
+	58, // 74: windlass.turn.v1.InputRequested.arguments:type_name -> google.protobuf.Struct
+	45, // 75: windlass.turn.v1.InputRequested.expire_time:type_name -> google.protobuf.Timestamp
+	61, // 76: windlass.turn.v1.InputProvided.verdict:type_name -> windlass.turn.v1.Verdict
+	63, // 77: windlass.turn.v1.AuthRequired.kind:type_name -> windlass.turn.v1.AuthorizationKind
+	45, // 78: windlass.turn.v1.AuthRequired.expire_time:type_name -> google.protobuf.Timestamp
+	61, // 79: windlass.turn.v1.AuthResolved.verdict:type_name -> windlass.turn.v1.Verdict
+	49, // 80: windlass.turn.v1.ChildCompleted.status:type_name -> windlass.turn.v1.TurnStatus
+	50, // 81: windlass.turn.v1.ChildCompleted.usage:type_name -> windlass.turn.v1.Usage
+	52, // 82: windlass.turn.v1.ChildCompleted.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	45, // 83: windlass.turn.v1.ChildCompleted.offered_until:type_name -> google.protobuf.Timestamp
+	50, // 84: windlass.turn.v1.UsageUpdated.usage:type_name -> windlass.turn.v1.Usage
+	64, // 85: windlass.turn.v1.BudgetWarning.use:type_name -> windlass.turn.v1.LimitUse
+	64, // 86: windlass.turn.v1.BudgetExhausted.use:type_name -> windlass.turn.v1.LimitUse
+	87, // [87:87] is the sub-list for method output_type
+	87, // [87:87] is the sub-list for method input_type
+	87, // [87:87] is the sub-list for extension type_name
+	87, // [87:87] is the sub-list for extension extendee
+	0,  // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_event_proto_init() }

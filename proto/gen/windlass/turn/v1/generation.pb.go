@@ -190,6 +190,61 @@ func (x *Generation) GetFrequencyPenalty() float64 {
 	return 0
 }
 
+// Augment says what of an agent's banks enters the prompts of a turn before its model is asked.
+type Augment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Estimated tokens of the passages, with what says where each is from, at most; 0 = 2000. A passage that does not fit is left out.
+	MaxTokens int32 `protobuf:"varint,1,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
+	// Number of passages at most; 0 = 6.
+	MaxPassages   int32 `protobuf:"varint,2,opt,name=max_passages,json=maxPassages,proto3" json:"max_passages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Augment) Reset() {
+	*x = Augment{}
+	mi := &file_windlass_turn_v1_generation_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Augment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Augment) ProtoMessage() {}
+
+func (x *Augment) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_turn_v1_generation_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Augment.ProtoReflect.Descriptor instead.
+func (*Augment) Descriptor() ([]byte, []int) {
+	return file_windlass_turn_v1_generation_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Augment) GetMaxTokens() int32 {
+	if x != nil {
+		return x.MaxTokens
+	}
+	return 0
+}
+
+func (x *Augment) GetMaxPassages() int32 {
+	if x != nil {
+		return x.MaxPassages
+	}
+	return 0
+}
+
 var File_windlass_turn_v1_generation_proto protoreflect.FileDescriptor
 
 const file_windlass_turn_v1_generation_proto_rawDesc = "" +
@@ -210,7 +265,11 @@ const file_windlass_turn_v1_generation_proto_rawDesc = "" +
 	"\x06_top_pB\a\n" +
 	"\x05_seedB\x13\n" +
 	"\x11_presence_penaltyB\x14\n" +
-	"\x12_frequency_penalty*o\n" +
+	"\x12_frequency_penalty\"c\n" +
+	"\aAugment\x12*\n" +
+	"\n" +
+	"max_tokens\x18\x01 \x01(\x05B\v\xbaH\b\x1a\x06\x18\x80\xfa\x01(\x00R\tmaxTokens\x12,\n" +
+	"\fmax_passages\x18\x02 \x01(\x05B\t\xbaH\x06\x1a\x04\x18\x14(\x00R\vmaxPassages*o\n" +
 	"\n" +
 	"OutputMode\x12\x1b\n" +
 	"\x17OUTPUT_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -232,10 +291,11 @@ func file_windlass_turn_v1_generation_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_turn_v1_generation_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_turn_v1_generation_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_windlass_turn_v1_generation_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_windlass_turn_v1_generation_proto_goTypes = []any{
 	(OutputMode)(0),    // 0: windlass.turn.v1.OutputMode
 	(*Generation)(nil), // 1: windlass.turn.v1.Generation
+	(*Augment)(nil),    // 2: windlass.turn.v1.Augment
 }
 var file_windlass_turn_v1_generation_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -257,7 +317,7 @@ func file_windlass_turn_v1_generation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_turn_v1_generation_proto_rawDesc), len(file_windlass_turn_v1_generation_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

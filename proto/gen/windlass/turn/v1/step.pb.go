@@ -921,7 +921,10 @@ type Surface struct {
 	// The model, or one of the fallbacks, has no price, so that no budget of money can bound it.
 	Unpriced bool `protobuf:"varint,61,opt,name=unpriced,proto3" json:"unpriced,omitempty"`
 	// Facts about the user that enter the prompts of the turn. Model steps read their text: a fact that is forgotten meanwhile is left out.
-	Facts         []*FactRef `protobuf:"bytes,120,rep,name=facts,proto3" json:"facts,omitempty"`
+	Facts []*FactRef `protobuf:"bytes,120,rep,name=facts,proto3" json:"facts,omitempty"`
+	// Passages of documents that enter the prompts of the turn. Model steps read their text: one whose document was deleted or replaced
+	// meanwhile, or that the user may no longer read, is left out.
+	Passages      []*PassageRef `protobuf:"bytes,121,rep,name=passages,proto3" json:"passages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1152,6 +1155,13 @@ func (x *Surface) GetFacts() []*FactRef {
 	return nil
 }
 
+func (x *Surface) GetPassages() []*PassageRef {
+	if x != nil {
+		return x.Passages
+	}
+	return nil
+}
+
 // Target is a model of a chain.
 type Target struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1282,7 +1292,7 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\bProgress\x129\n" +
 	"\boutcomes\x18\x01 \x03(\v2\x1d.windlass.turn.v1.StepOutcomeR\boutcomes\x12\x1d\n" +
 	"\n" +
-	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\xd8\b\n" +
+	"now_micros\x18\x0f \x01(\x03R\tnowMicros\"\x92\t\n" +
 	"\aSurface\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x126\n" +
@@ -1313,7 +1323,8 @@ const file_windlass_turn_v1_step_proto_rawDesc = "" +
 	"\x10switch_on_filter\x18+ \x01(\bR\x0eswitchOnFilter\x12+\n" +
 	"\x11structured_output\x18< \x01(\bR\x10structuredOutput\x12\x1a\n" +
 	"\bunpriced\x18= \x01(\bR\bunpriced\x12/\n" +
-	"\x05facts\x18x \x03(\v2\x19.windlass.turn.v1.FactRefR\x05facts\"M\n" +
+	"\x05facts\x18x \x03(\v2\x19.windlass.turn.v1.FactRefR\x05facts\x128\n" +
+	"\bpassages\x18y \x03(\v2\x1c.windlass.turn.v1.PassageRefR\bpassages\"M\n" +
 	"\x06Target\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12-\n" +
 	"\x05price\x18\x02 \x01(\v2\x17.windlass.turn.v1.PriceR\x05price*\xe3\x01\n" +
@@ -1368,6 +1379,7 @@ var file_windlass_turn_v1_step_proto_goTypes = []any{
 	(*ModelAttempt)(nil),          // 20: windlass.turn.v1.ModelAttempt
 	(*Price)(nil),                 // 21: windlass.turn.v1.Price
 	(*FactRef)(nil),               // 22: windlass.turn.v1.FactRef
+	(*PassageRef)(nil),            // 23: windlass.turn.v1.PassageRef
 }
 var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	0,  // 0: windlass.turn.v1.StepRef.kind:type_name -> windlass.turn.v1.StepKind
@@ -1398,12 +1410,13 @@ var file_windlass_turn_v1_step_proto_depIdxs = []int32{
 	3,  // 25: windlass.turn.v1.Surface.resumed_plan:type_name -> windlass.turn.v1.PlanRef
 	9,  // 26: windlass.turn.v1.Surface.fallbacks:type_name -> windlass.turn.v1.Target
 	22, // 27: windlass.turn.v1.Surface.facts:type_name -> windlass.turn.v1.FactRef
-	21, // 28: windlass.turn.v1.Target.price:type_name -> windlass.turn.v1.Price
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	23, // 28: windlass.turn.v1.Surface.passages:type_name -> windlass.turn.v1.PassageRef
+	21, // 29: windlass.turn.v1.Target.price:type_name -> windlass.turn.v1.Price
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_windlass_turn_v1_step_proto_init() }

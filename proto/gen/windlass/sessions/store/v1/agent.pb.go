@@ -79,7 +79,9 @@ type StoredAgent struct {
 	// "off", "read" or "write"; empty means off.
 	Memory string `protobuf:"bytes,120,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Ids of the banks that it answers from.
-	Banks         []string `protobuf:"bytes,90,rep,name=banks,proto3" json:"banks,omitempty"`
+	Banks []string `protobuf:"bytes,90,rep,name=banks,proto3" json:"banks,omitempty"`
+	// What of them enters prompts before the model is asked; unset = nothing.
+	Augment       *v1.Augment `protobuf:"bytes,91,opt,name=augment,proto3" json:"augment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -292,6 +294,13 @@ func (x *StoredAgent) GetMemory() string {
 func (x *StoredAgent) GetBanks() []string {
 	if x != nil {
 		return x.Banks
+	}
+	return nil
+}
+
+func (x *StoredAgent) GetAugment() *v1.Augment {
+	if x != nil {
+		return x.Augment
 	}
 	return nil
 }
@@ -600,7 +609,7 @@ var File_windlass_sessions_store_v1_agent_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\x97\n" +
+	"&windlass/sessions/store/v1/agent.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/policy/v1/approval.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xcc\n" +
 	"\n" +
 	"\vStoredAgent\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
@@ -633,7 +642,8 @@ const file_windlass_sessions_store_v1_agent_proto_rawDesc = "" +
 	"\routput_schema\x18= \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12\x18\n" +
 	"\adegrade\x18P \x01(\tR\adegrade\x12\x16\n" +
 	"\x06memory\x18x \x01(\tR\x06memory\x12\x14\n" +
-	"\x05banks\x18Z \x03(\tR\x05banks\x1a9\n" +
+	"\x05banks\x18Z \x03(\tR\x05banks\x123\n" +
+	"\aaugment\x18[ \x01(\v2\x19.windlass.turn.v1.AugmentR\aaugment\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0e\n" +
@@ -698,6 +708,7 @@ var file_windlass_sessions_store_v1_agent_proto_goTypes = []any{
 	(*v11.ApprovalRule)(nil),      // 9: windlass.policy.v1.ApprovalRule
 	(*structpb.Struct)(nil),       // 10: google.protobuf.Struct
 	(*v1.Generation)(nil),         // 11: windlass.turn.v1.Generation
+	(*v1.Augment)(nil),            // 12: windlass.turn.v1.Augment
 }
 var file_windlass_sessions_store_v1_agent_proto_depIdxs = []int32{
 	7,  // 0: windlass.sessions.store.v1.StoredAgent.strategy:type_name -> windlass.turn.v1.Strategy
@@ -711,13 +722,14 @@ var file_windlass_sessions_store_v1_agent_proto_depIdxs = []int32{
 	3,  // 8: windlass.sessions.store.v1.StoredAgent.executor:type_name -> windlass.sessions.store.v1.StoredExecutor
 	11, // 9: windlass.sessions.store.v1.StoredAgent.generation:type_name -> windlass.turn.v1.Generation
 	10, // 10: windlass.sessions.store.v1.StoredAgent.output_schema:type_name -> google.protobuf.Struct
-	5,  // 11: windlass.sessions.store.v1.StoredExecutor.env:type_name -> windlass.sessions.store.v1.StoredExecutor.EnvEntry
-	6,  // 12: windlass.sessions.store.v1.StoredExecutor.headers:type_name -> windlass.sessions.store.v1.StoredExecutor.HeadersEntry
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	12, // 11: windlass.sessions.store.v1.StoredAgent.augment:type_name -> windlass.turn.v1.Augment
+	5,  // 12: windlass.sessions.store.v1.StoredExecutor.env:type_name -> windlass.sessions.store.v1.StoredExecutor.EnvEntry
+	6,  // 13: windlass.sessions.store.v1.StoredExecutor.headers:type_name -> windlass.sessions.store.v1.StoredExecutor.HeadersEntry
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_store_v1_agent_proto_init() }
