@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/dirid"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
 
@@ -69,8 +70,8 @@ func (o Options) paths() (dir, file string, err error) {
 	if dir, err = filepath.Abs(o.DataDir); err != nil {
 		return "", "", err
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target
 	}
 	if file, err = filepath.Abs(o.File); err != nil {
 		return "", "", err
@@ -124,7 +125,7 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, raw, 0o600)
+	return dirid.Write(to, raw)
 }
 
 // pack writes the archive from the staged copies.

@@ -115,6 +115,7 @@ func (silent) AfterEnd(*journal.Tx, store.Turn) {}
 
 // endTurns ends the turns in progress: the newest of a session first, so that none is made the next one to run.
 func (r *recovery) endTurns(ctx context.Context) (done []RecoveredTurn, err error) {
+	done = []RecoveredTurn{}
 	for at := (store.TurnPoint{}); ; {
 		turns, err := r.store.Unended(ctx, at, recoverPage)
 		if err != nil {

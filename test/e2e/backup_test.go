@@ -123,6 +123,7 @@ func TestARestoredMeshRepeatsNoCall(t *testing.T) {
 	if calls != 4 {
 		t.Fatalf("%d calls", calls)
 	}
+	early := []string{b.waiting, b.queued, b.held}
 	for _, tc := range []struct {
 		name, file, temporal string
 		failed, completed    []string
@@ -130,8 +131,8 @@ func TestARestoredMeshRepeatsNoCall(t *testing.T) {
 		closed []string
 		open   string
 	}{
-		{"older", older, "", []string{b.waiting, b.queued, b.held}, []string{b.done}, []string{b.waiting, b.held}, b.held},
-		{"older, with newer Temporal", older, newer, []string{b.waiting, b.queued, b.held}, []string{b.done}, []string{b.waiting, b.held}, b.held},
+		{"older", older, "", early, []string{b.done}, []string{b.waiting, b.held}, b.held},
+		{"older, with newer Temporal", older, newer, early, []string{b.done}, []string{b.waiting, b.held}, b.held},
 		{"newer, with older Temporal", newer, older, []string{b.late}, []string{b.done, b.waiting, b.queued, b.held}, []string{b.held}, ""},
 		{"newer", newer, "", []string{b.late}, []string{b.done, b.waiting, b.queued, b.held}, []string{b.late}, ""},
 	} {

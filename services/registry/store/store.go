@@ -94,7 +94,7 @@ type Ledger interface {
 	GiveUp(ctx context.Context, e Execution, at time.Time) error
 	// GiveUpOrphans marks open rows as unresolved whose lease ended before the given time, and returns how many.
 	GiveUpOrphans(ctx context.Context, before, at time.Time) (int64, error)
-	// GiveUpAll marks all rows as unresolved that are open or wait for an answer, whoever owns them, and returns them: after a restore
+	// GiveUpAll marks all rows as unresolved that are open or wait for an answer, of any owner, and returns them: after a restore
 	// no process runs them.
 	GiveUpAll(ctx context.Context, at time.Time) ([]Execution, error)
 	// Extend extends the leases of the given rows that are open and belong to owner, and returns the ids of those that AskStop marked.
