@@ -48,6 +48,9 @@ func eventText(ev *turnv1.Event) string {
 	case *turnv1.Event_TurnCancelRequested:
 		return d.TurnCancelRequested.GetReason()
 	case *turnv1.Event_SessionForked:
+		if d.SessionForked.GetFromSession() == "" {
+			return fmt.Sprintf("imported: %d messages", d.SessionForked.GetMessages())
+		}
 		return fmt.Sprintf("from %s, seq %d: %d messages", d.SessionForked.GetFromSession(), d.SessionForked.GetFromSeq(),
 			d.SessionForked.GetMessages())
 	case *turnv1.Event_TurnRerun:
