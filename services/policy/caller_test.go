@@ -34,7 +34,12 @@ func TestCallersLearnTheirPermissions(t *testing.T) {
 		may, mayNot   []string
 		permissionsIn string
 	}{
-		{authn.Local(), []string{"sessions.turns.create", "policy.quotas.set"}, []string{"registry.sources.delete"}, "* !registry.sources.delete"},
+		{
+			authn.Local(),
+			[]string{"sessions.turns.create", "policy.quotas.set"},
+			[]string{"registry.sources.delete"},
+			"* !registry.sources.delete",
+		},
 		{
 			authn.User("bob", "reader"),
 			[]string{"sessions.turns.create", "sessions.turns.list"},

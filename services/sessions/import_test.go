@@ -122,10 +122,12 @@ func TestImportsOfHostileFiles(t *testing.T) {
 		change func(r *sessionsv1.ImportSessionRequest)
 		code   string
 	}{
-		"no messages":        {func(r *sessionsv1.ImportSessionRequest) { r.Messages = nil }, "invalid_argument"},
-		"no role":            {func(r *sessionsv1.ImportSessionRequest) { r.Messages[0].Role = 0 }, "invalid_argument"},
-		"an unknown role":    {func(r *sessionsv1.ImportSessionRequest) { r.Messages[0].Role = 9 }, "invalid_argument"},
-		"a user that calls":  {func(r *sessionsv1.ImportSessionRequest) { r.Messages[0].ToolCalls = r.Messages[1].GetToolCalls() }, "invalid_argument"},
+		"no messages":     {func(r *sessionsv1.ImportSessionRequest) { r.Messages = nil }, "invalid_argument"},
+		"no role":         {func(r *sessionsv1.ImportSessionRequest) { r.Messages[0].Role = 0 }, "invalid_argument"},
+		"an unknown role": {func(r *sessionsv1.ImportSessionRequest) { r.Messages[0].Role = 9 }, "invalid_argument"},
+		"a user that calls": {func(r *sessionsv1.ImportSessionRequest) {
+			r.Messages[0].ToolCalls = r.Messages[1].GetToolCalls()
+		}, "invalid_argument"},
 		"an empty part":      {func(r *sessionsv1.ImportSessionRequest) { r.Messages[0].Content[0].Part = nil }, "invalid_argument"},
 		"no such call":       {func(r *sessionsv1.ImportSessionRequest) { r.Messages[2].ToolResult.CallId = "c2" }, "invalid_argument"},
 		"another turn":       {func(r *sessionsv1.ImportSessionRequest) { r.Messages[2].TurnId = "trn_2" }, "invalid_argument"},

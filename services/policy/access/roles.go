@@ -10,8 +10,8 @@ type RoleGrant struct {
 	Permissions []string
 }
 
-// Roles returns what roles are granted by policies whose only condition is the role, those with the highest priority first. A role occurs as
-// often as policies name it.
+// Roles returns what roles are granted by policies whose only condition is the role, those with the highest priority first. A role occurs
+// as often as policies name it.
 func (s *Set) Roles() (out []RoleGrant) {
 	for _, p := range s.policies {
 		spec := p.Spec

@@ -19,9 +19,9 @@ type ChainResolver interface {
 	ResolveChain(ctx context.Context, req *inferencev1.ResolveChainRequest, opts ...grpc.CallOption) (*inferencev1.Chain, error)
 }
 
-// CheckModel refuses a model that the caller chooses for a turn of an agent: one that no provider has, that policy denies them, that the route
-// of the turn does not have, or that does not take what the agent sets. While that cannot be found out, it is accepted: the turn finds out when
-// it starts.
+// CheckModel refuses a model that the caller chooses for a turn of an agent: one that no provider has, that policy denies them, that the
+// route of the turn does not have, or that does not take what the agent sets. While that cannot be found out, it is accepted: the turn
+// finds out when it starts.
 func (s *Service) CheckModel(ctx context.Context, a store.Agent, session, model string) error {
 	switch {
 	case model == "":

@@ -24,8 +24,8 @@ const (
 	maxImportedFiles = 256
 )
 
-// Imported makes messages that a caller sends the beginning of a new session, ses. They have at most maxBytes. Files that the caller may not
-// read, as mayRead says for a session that has one, become texts. Nothing is written.
+// Imported makes messages that a caller sends the beginning of a new session, ses. They have at most maxBytes. Files that the caller may
+// not read, as mayRead says for a session that has one, become texts. Nothing is written.
 func (s *Service) Imported(ctx context.Context, ses store.Session, messages []*turnv1.Message, maxBytes int,
 	mayRead func(ctx context.Context, session string) (bool, error),
 ) (*Copy, error) {
