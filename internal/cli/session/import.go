@@ -15,7 +15,8 @@ func importCommand(r *command.Runner) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import FILE", Short: "Open a session with the messages of an export; FILE - reads standard input",
 		Long: "Open a session of yours that begins with the messages of a file that \"windlass session export -f json\" wrote, " +
-			"here or at another\nmesh. It has no connection to the exported session. Its messages count as tainted, since anyone may have written the file.",
+			"here or at another\n" +
+			"mesh. It has no connection to the exported session. Its messages count as tainted, since anyone may have written the file.",
 		Args: cobra.ExactArgs(1), RunE: r.Run(importFile),
 	}
 	cmd.Flags().String("agent", "", "agent of the new session; without it that of the exported one")
