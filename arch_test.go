@@ -61,6 +61,7 @@ var homes = map[string][]string{
 	// Images from outside are decoded in libs/media only, in a child process, since they may unfold to anything; elsewhere only their header is.
 	"image": {"libs/media", "services/sessions/file", "examples"}, "golang.org/x/image": {"libs/media", "services/sessions/file", "examples"},
 	"github.com/ledongthuc/pdf":          {"libs/pdftext"},
+	"codeberg.org/go-pdf/fpdf":           {"services/sessions/pdf"},
 	"github.com/yuin/goldmark":           {"services/knowledge/parse/markdown", "gateway/site"},
 	"github.com/gabriel-vasile/mimetype": {"services/sessions/file"},
 }

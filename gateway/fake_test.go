@@ -125,6 +125,10 @@ func (u *upstream) ForkSession(ctx context.Context, r *sessionsv1.ForkSessionReq
 	return &sessionsv1.Session{Id: "ses_2", ForkedFromSession: r.GetSessionId(), ForkedFromSeq: r.GetSeq()}, u.asked(ctx, r)
 }
 
+func (u *upstream) ImportSession(ctx context.Context, r *sessionsv1.ImportSessionRequest) (*sessionsv1.Session, error) {
+	return &sessionsv1.Session{Id: "ses_2"}, u.asked(ctx, r)
+}
+
 func (u *upstream) ExportSession(ctx context.Context, r *sessionsv1.ExportSessionRequest) (*sessionsv1.ExportSessionResponse, error) {
 	if r.GetFormat() == "markdown" {
 		return &sessionsv1.ExportSessionResponse{Markdown: "# Title\n"}, u.asked(ctx, r)

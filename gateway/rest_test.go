@@ -8,8 +8,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/testwant"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -81,6 +83,23 @@ func TestRequestsReachTheirService(t *testing.T) {
 			name: "fork with a key", method: "POST", path: "/v1/sessions/ses_1:fork", body: `{"seq":7}`, headers: []string{"Idempotency-Key", "k1"},
 			status: 200,
 			want:   &sessionsv1.ForkSessionRequest{SessionId: "ses_1", Seq: 7, IdempotencyKey: "k1"},
+		},
+		{
+			name: "import what an export gives", method: "POST", path: "/v1/sessions:import",
+			body: `{"session":{"id":"ses_1","agent_id":"a"},"turns":[{"id":"trn_1","usage":null}],"messages":[{"turn_id":"trn_1","role":"user",` +
+				`"content":[{"text":"x"}],"tool_result":null,"seq":1}],"events":[{"seq":1,"type":"turn.queued","data":{}}]}`,
+			headers: []string{"Idempotency-Key", "k1"}, status: 200,
+			want: &sessionsv1.ImportSessionRequest{
+				Session: &sessionsv1.Session{Id: "ses_1", AgentId: "a"}, IdempotencyKey: "k1",
+				Turns: []*structpb.Struct{testwant.Must(structpb.NewStruct(map[string]any{"id": "trn_1", "usage": nil}))},
+				Messages: []*turnv1.Message{{
+					TurnId: "trn_1", Role: turnv1.Role_ROLE_USER, Seq: 1,
+					Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: "x"}}},
+				}},
+				Events: []*structpb.Struct{testwant.Must(structpb.NewStruct(map[string]any{
+					"seq": 1, "type": "turn.queued", "data": map[string]any{},
+				}))},
+			},
 		},
 		{
 			name: "run again", method: "POST", path: "/v1/turns/trn_1:rerun", body: `{"from_step":"infer-2","tools":"live"}`,

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +30,34 @@ func TestPagesAreThoseOfTheApplication(t *testing.T) {
 	slices.Sort(routes)
 	if !slices.Equal(pages, routes) {
 		t.Errorf("the gateway serves\n%v, the application has\n%v", pages, routes)
+	}
+}
+
+// TestPermissionsOfThePagesExist: a control that needs a permission which no call has would never be shown.
+func TestPermissionsOfThePagesExist(t *testing.T) {
+	t.Parallel()
+	named := func(dir, ext, expression string) map[string]bool {
+		found := map[string]bool{}
+		err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ext) {
+				return err
+			}
+			text, err := os.ReadFile(filepath.Join(dir, path))
+			for _, m := range regexp.MustCompile(expression).FindAllStringSubmatch(string(text), -1) {
+				found[m[1]] = true
+			}
+			return err
+		})
+		if err != nil || len(found) < 20 {
+			t.Fatalf("%d permissions in %s, %v", len(found), dir, err)
+		}
+		return found
+	}
+	calls := named("../../proto/windlass", ".proto", `options\.v1\.permission\) = "([^"]+)"`)
+	for permission := range named("app/src", ".tsx", `(?:can\(|permission=)"([^"]+)"`) {
+		if !calls[permission] {
+			t.Errorf("no call needs %q", permission)
+		}
 	}
 }
 

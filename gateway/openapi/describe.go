@@ -40,9 +40,13 @@ func describe(in source) (*api, error) {
 				return nil, fmt.Errorf("operation %q at %s names no RPC", id, path)
 			}
 			a.methods[withoutNumber(id)] = md
-			if strings.HasPrefix(string(md.Name()), "Update") {
+			switch {
+			case strings.HasPrefix(string(md.Name()), "Update"):
 				a.addUpdated(md.Input())
-			} else {
+			case md.Name() == "ImportSession": // it takes what an export has given, so that its parts have the schemas of responses
+				a.messages[string(md.Input().Name())] = md.Input()
+				a.uses[string(md.Input().Name())] |= inRequest
+			default:
 				a.add(md.Input(), inRequest)
 			}
 			a.add(md.Output(), inResponse)

@@ -218,6 +218,7 @@ func (b *builder) responses(id string, op object) object {
 	switch {
 	case id == "exportSession":
 		answer["content"].(object)["text/markdown"] = object{"schema": object{"type": "string"}}
+		answer["content"].(object)["application/pdf"] = object{"schema": object{"type": "string", "format": "binary"}}
 	case id == "readArtifact":
 		answer["content"] = object{"*/*": object{"schema": object{"type": "string", "format": "binary"}}}
 	case id == "chat" && b.streams:

@@ -13,16 +13,28 @@ import (
 // markdownType is the media type of a transcript.
 const markdownType = "text/markdown; charset=utf-8"
 
-// isTranscript reports whether a response is a transcript, which is served as is.
-func isTranscript(v any) bool {
-	x, ok := v.(*sessionsv1.ExportSessionResponse)
-	return ok && x.GetMarkdown() != ""
+// pdfType is that of one as PDF.
+const pdfType = "application/pdf"
+
+// transcriptType returns the media type of a response that is a transcript, which is served as is; "" for others.
+func transcriptType(v any) string {
+	x, _ := v.(*sessionsv1.ExportSessionResponse)
+	switch {
+	case x.GetMarkdown() != "":
+		return markdownType
+	case len(x.GetPdf()) > 0:
+		return pdfType
+	}
+	return ""
 }
 
 // marshalExport writes an export. Its events have the same form as in event streams.
 func marshalExport(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
-	if isTranscript(x) {
+	switch transcriptType(x) {
+	case markdownType:
 		return []byte(x.GetMarkdown()), nil
+	case pdfType:
+		return x.GetPdf(), nil
 	}
 	bare := &sessionsv1.ExportSessionResponse{Session: x.GetSession(), Turns: x.GetTurns(), Messages: x.GetMessages()}
 	text, err := codec.Marshal(bare)
@@ -34,6 +46,7 @@ func marshalExport(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
 		return nil, fmt.Errorf("write export: %w", err)
 	}
 	delete(fields, "markdown")
+	delete(fields, "pdf")
 	events, err := eventList(x.GetEvents())
 	if err != nil {
 		return nil, fmt.Errorf("write export: %w", err)

@@ -18,8 +18,8 @@ type marshaler struct{}
 
 // ContentType implements runtime.Marshaler.
 func (marshaler) ContentType(v any) string {
-	if isTranscript(v) {
-		return markdownType
+	if media := transcriptType(v); media != "" {
+		return media
 	}
 	if x, ok := v.(*sessionsv1.ReadArtifactResponse); ok {
 		return servedType(x.GetArtifact().GetMediaType())

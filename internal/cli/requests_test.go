@@ -103,14 +103,21 @@ func TestRequests(t *testing.T) {
 		}},
 		{args: "session fork s --seq 7 --key k", want: []string{`ForkSessionRequest {"idempotency_key":"k","seq":7,"session_id":"s"}`}},
 		{args: "session export s --events -f json", want: []string{`ExportSessionRequest {"format":"json","include_events":true,"session_id":"s"}`}},
+		{
+			args:  "session import - --title T",
+			stdin: `{"session":{"agent_id":"a"},"turns":[{"id":"t"}],"messages":[{"role":"user","content":[{"text":"x"}]}],"events":[{"seq":1}],"new":1}`,
+			want: []string{
+				`ImportSessionRequest {"messages":[{"content":[{"text":"x"}],"role":"user"}],"session":{"agent_id":"a"},"title":"T"}`,
+			},
+		},
 		{args: "session messages s", want: []string{`ListMessagesRequest {"page_size":200,"session_id":"s"}`}},
 		{args: "artifact list s", want: []string{`ListArtifactsRequest {"page_size":100,"session_id":"s"}`}},
 		{args: "artifact get a", want: []string{`ReadArtifactRequest {"artifact_id":"a"}`}},
 
 		{
-			args: "turn create s hello --mode steer --webhook-url https://a --key k --max-steps 3 --max-cost 0.25",
+			args: "turn create s hello --mode steer --model a/b --webhook-url https://a --key k --max-steps 3 --max-cost 0.25",
 			want: []string{`CreateTurnRequest {"idempotency_key":"k","input":"hello","limits":{"max_cost":"0.25","max_steps":3},` +
-				`"mode":"steer","session_id":"s","webhook_url":"https://a"}`},
+				`"mode":"steer","model":"a/b","session_id":"s","webhook_url":"https://a"}`},
 		},
 		{args: "turn cancel t --reason why", want: []string{`CancelTurnRequest {"reason":"why","turn_id":"t"}`}},
 		{args: "turn steer t more of it --key k", want: []string{`SteerTurnRequest {"idempotency_key":"k","input":"more of it","turn_id":"t"}`}},

@@ -30,6 +30,7 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/services/sessions/agent"
 	"github.com/windlass-dev/windlass/services/sessions/outbox"
 	"github.com/windlass-dev/windlass/services/sessions/rerun"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
@@ -74,6 +75,7 @@ type options struct {
 	ledger   *ledgerFake
 	log      io.Writer // what is logged, nothing by default
 	models   rerun.ModelResolver
+	chains   agent.ChainResolver
 	groups   registryv1.ToolGroupServiceClient
 	events   *sessionstest.Registry
 	quotas   quota.Authorizer
@@ -110,6 +112,7 @@ func newKit(t testing.TB, o options) *kit {
 	}
 	k.svc, err = sessions.New(o.cfg, sessions.Deps{
 		DB: k.db, Bus: k.bus, Dispatcher: k.dispatcher, Registry: k.sources, Policy: k.policy, Ledger: k.ledger, Models: o.models,
+		Chains: o.chains,
 		Events: cmp.Or(o.events, &sessionstest.Registry{}), PolicyEvents: &sessionstest.Registry{},
 		Groups: o.groups, Prompts: promptsFake{},
 		Egress: out, Getenv: o.getenv(), Log: log,

@@ -74,6 +74,7 @@ var reaches = map[string]reach{
 	"SessionService.UpdateSession": ofOwner(`{"session":{"id":"{session}","title":"x"},"update_mask":"title"}`),
 	"SessionService.DeleteSession": ofOwner(ofSession), "SessionService.ListMessages": ofOwner(ofSession),
 	"SessionService.RestoreSession": missing(ofSession),
+	"SessionService.ImportSession":  missing(`{"agent_id":"{agent}","messages":[{"role":"ROLE_USER","content":[{"text":"x"}]}]}`),
 	"SessionService.ForkSession":    ofOwner(ofSession), "SessionService.ExportSession": ofOwner(ofSession),
 	"ShareService.CreateShare": ofOwner(`{"session_id":"{session}","audience":"anyone"}`), "ShareService.ListShares": ofOwner(ofSession),
 	"ShareService.RevokeShare":                    ofOwner(`{"session_id":"{session}","share_id":"shr_1"}`),

@@ -60,7 +60,7 @@ func commands(r *command.Runner) []*cobra.Command {
 			return Noun().Send(c, &sessionsv1.RestoreSessionRequest{SessionId: c.Args[0]})
 		}),
 	}
-	all := []*cobra.Command{create, update, restore, messagesCommand(r), forkCommand(r), exportCommand(r)}
+	all := []*cobra.Command{create, update, restore, messagesCommand(r), forkCommand(r), exportCommand(r), importCommand(r)}
 	return append(all, shareCommands(r)...)
 }
 

@@ -72,6 +72,6 @@ func TestCommands(t *testing.T) {
 		{Args: "session export ses_1", Out: "# T\n\n\uFFFD[2Jhello\n"},
 		{Args: "session export ses_1 -f json --events", Out: "{\n  \"events\": [],\n  \"session\": {\n    \"id\": \"ses_1\"\n  }\n}\n"},
 		{Args: "session export ses_1 -o yaml --events", Out: "events: []\nsession:\n  id: ses_1\n"},
-		{Args: "session export ses_1 -f pdf", Code: 2, Err: []string{"markdown or json"}},
+		{Args: "session export ses_1 -f docx", Code: 2, Err: []string{"markdown, pdf or json"}},
 	})
 }

@@ -48,8 +48,7 @@ func eventText(ev *turnv1.Event) string {
 	case *turnv1.Event_TurnCancelRequested:
 		return d.TurnCancelRequested.GetReason()
 	case *turnv1.Event_SessionForked:
-		return fmt.Sprintf("from %s, seq %d: %d messages", d.SessionForked.GetFromSession(), d.SessionForked.GetFromSeq(),
-			d.SessionForked.GetMessages())
+		return forkText(d.SessionForked)
 	case *turnv1.Event_TurnRerun:
 		return fmt.Sprintf("of %s from infer-%d, %s tools", d.TurnRerun.GetOfTurn(), d.TurnRerun.GetFromStep(), d.TurnRerun.GetTools())
 	case *turnv1.Event_StrategySelected:
@@ -197,4 +196,12 @@ func stepText(step string, f *turnv1.StepFinished) string {
 		how = strings.Join(parts, ", ")
 	}
 	return fmt.Sprintf("%s, %s %s", step, duration(f.GetDurationMs()), how)
+}
+
+// forkText says where the messages of a session come from.
+func forkText(f *turnv1.SessionForked) string {
+	if f.GetFromSession() == "" {
+		return fmt.Sprintf("imported: %d messages", f.GetMessages())
+	}
+	return fmt.Sprintf("from %s, seq %d: %d messages", f.GetFromSession(), f.GetFromSeq(), f.GetMessages())
 }

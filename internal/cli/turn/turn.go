@@ -64,6 +64,7 @@ func createCommand(r *command.Runner) *cobra.Command {
 		"when the session has an active turn: enqueue (default), reject, interrupt (cancel it and run next), steer (give it to that turn) or "+
 			"fork (run in a new session)")
 	cmd.Flags().String("key", "", "idempotency key: the same key and input give the same turn")
+	cmd.Flags().String("model", "", "model of this turn, as provider/model, instead of the agent's and its fallbacks")
 	cmd.Flags().String("webhook-url", "", "tell this address when the turn ends; needs a webhook with --per-turn, which signs")
 	startFlags(cmd)
 	return cmd
@@ -110,6 +111,7 @@ func create(c *command.Call) error {
 	}
 	req := &sessionsv1.CreateTurnRequest{
 		SessionId: c.Args[0], Input: input, Mode: c.Flag("mode"), WebhookUrl: c.Flag("webhook-url"), IdempotencyKey: c.Flag("key"),
+		Model: c.Flag("model"),
 	}
 	if req.Limits, err = limits(c); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 func (s *server) ResolveChain(ctx context.Context, req *inferencev1.ResolveChainRequest) (*inferencev1.Chain, error) {
 	c, err := s.Routes.Resolve(ctx, route.Turn{
 		Agent: req.GetAgentId(), Model: req.GetModel(), Fallbacks: req.GetFallbacks(), Principal: req.GetPrincipal(),
-		Session: req.GetSessionId(), Modalities: req.GetModalities(), Size: req.GetSize(),
+		Session: req.GetSessionId(), Modalities: req.GetModalities(), Size: req.GetSize(), Chosen: req.GetChosen(),
 	})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package route
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 
@@ -80,6 +82,9 @@ type Target struct {
 // Resolve returns the models of a turn. Errors: NOT_FOUND/MODEL_UNKNOWN for an unknown model of the agent that has no known fallback, and
 // PERMISSION_DENIED if all models are denied.
 func (r *Resolver) Resolve(ctx context.Context, turn Turn) (Chain, error) {
+	if turn.Chosen {
+		return r.chosen(ctx, turn)
+	}
 	c := Chain{Choice: r.table.Choose(turn)}
 	var unknown, denied error
 	seen := map[string]bool{}
@@ -100,8 +105,7 @@ func (r *Resolver) Resolve(ctx context.Context, turn Turn) (Chain, error) {
 			return Chain{}, fmt.Errorf("ask policy about %s: %w", m.FullName(), err)
 		case why != "":
 			c.Skipped = append(c.Skipped, Pick{m.FullName(), why})
-			denied = fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "no model may be used: %s: %s", m.FullName(), why).
-				Hint("Ask an operator for a model that you may use.")
+			denied = notAllowed(m, why)
 		default:
 			c.Targets = append(c.Targets, Target{m, pick.Reason})
 		}
@@ -113,4 +117,40 @@ func (r *Resolver) Resolve(ctx context.Context, turn Turn) (Chain, error) {
 		return Chain{}, denied
 	}
 	return Chain{}, unknown
+}
+
+// chosen returns the chain of a model that the turn's caller chose. If a route matches, the model must be one of its targets.
+func (r *Resolver) chosen(ctx context.Context, turn Turn) (Chain, error) {
+	m, err := r.models.Resolve(turn.Model, codes.NotFound)
+	if err != nil {
+		return Chain{}, err
+	}
+	why, err := r.policy.Denied(ctx, turn.Principal, m.FullName())
+	switch {
+	case err != nil:
+		return Chain{}, fmt.Errorf("ask policy about %s: %w", m.FullName(), err)
+	case why != "":
+		return Chain{}, notAllowed(m, why)
+	}
+	turn.Fallbacks = nil
+	c := r.table.Choose(turn)
+	if c.NeedsModalities {
+		return Chain{Choice: c}, nil
+	}
+	var names []string
+	for _, pick := range c.Picks {
+		if target, err := r.models.Resolve(pick.Model, codes.NotFound); err == nil {
+			names = append(names, target.FullName())
+		}
+	}
+	if c.Route != "" && !slices.Contains(names, m.FullName()) {
+		return Chain{}, fault.Invalid("model", "%s is no target of route %q, which applies to the turn: it has %s", m.FullName(), c.Route,
+			strings.Join(names, ", ")).Hint("Choose one of these, or leave out the model.")
+	}
+	return Chain{Choice: Choice{Route: c.Route}, Targets: []Target{{m, "chosen for the turn"}}}, nil
+}
+
+func notAllowed(m catalog.Model, why string) error {
+	return fault.New(codes.PermissionDenied, faultv1.Reason_REASON_PERMISSION_DENIED, "no model may be used: %s: %s", m.FullName(), why).
+		Hint("Ask an operator for a model that you may use.")
 }

@@ -121,6 +121,8 @@ type Turn struct {
 	Modalities []string
 	// Size is about how many tokens the conversation has.
 	Size int64
+	// Chosen: the turn's caller chose Model, which is the only one.
+	Chosen bool
 }
 
 // Choice is the models of a turn.

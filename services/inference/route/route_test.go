@@ -154,6 +154,41 @@ func (d denies) Decide(_ context.Context, _ *policyv1.Principal, permission stri
 	return authz.Verdict{}, nil
 }
 
+// TestAChosenModelIsTheOnlyOne: it exists, policy does not deny it, and it is a target of the route that applies.
+func TestAChosenModelIsTheOnlyOne(t *testing.T) {
+	models := inferencetest.Catalog(t, catalog.Config{Providers: []catalog.ProviderConfig{
+		{Name: "a", Kind: "openai", BaseURL: "http://127.0.0.1:1", Models: []string{"0"}},
+	}})
+	routes := []route.Config{{Name: "large", When: "size > 5", Targets: to("builtin/scripted", "a/0")}}
+	r, err := route.NewResolver(routes, models, route.Policy{Authorizer: denies{route.Permission + "a/secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		model string
+		size  int64
+		code  string
+	}{
+		{"a/0", 1, ""},
+		{"a/0", 9, ""},
+		{"a/other", 1, ""},
+		{"a/other", 9, "invalid_argument"},
+		{"a/secret", 1, "permission_denied"},
+		{"b/0", 1, "model_unknown"},
+	} {
+		chain, err := r.Resolve(t.Context(), route.Turn{
+			Model: row.model, Fallbacks: []string{"builtin/scripted"}, Chosen: true, Size: row.size,
+			Principal: &policyv1.Principal{Subject: "alice"},
+		})
+		if fault.CodeOf(err) != row.code {
+			t.Errorf("%s, size %d: %v", row.model, row.size, err)
+		}
+		if err == nil && (len(chain.Targets) != 1 || chain.Targets[0].Model.FullName() != row.model) {
+			t.Errorf("%s, size %d: %v", row.model, row.size, chain)
+		}
+	}
+}
+
 func TestADeniedModelIsInNoChain(t *testing.T) {
 	names := []string{"builtin/scripted", "a/0", "a/1", "b/0", "b/1", "b/2"}
 	models := inferencetest.Catalog(t, catalog.Config{Providers: []catalog.ProviderConfig{

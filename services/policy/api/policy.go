@@ -156,7 +156,20 @@ func (s *policy) ForgetTurns(ctx context.Context, req *policyv1.ForgetTurnsReque
 // GetCaller implements PolicyService.
 func (s *policy) GetCaller(ctx context.Context, _ *policyv1.GetCallerRequest) (*policyv1.Caller, error) {
 	p := authn.From(ctx)
-	return &policyv1.Caller{
+	r, err := s.decider.Now(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	roles, err := s.decider.Roles(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out := &policyv1.Caller{
 		Tenant: p.GetTenant(), Subject: p.GetSubject(), Kind: p.GetKind(), Roles: p.GetRoles(), Issuer: p.GetIssuer(),
-	}, nil
+	}
+	out.Permissions, _ = r.Permissions()
+	for _, role := range roles {
+		out.RolesWithPermissions = append(out.RolesWithPermissions, &policyv1.RolePermissions{Role: role.Role, Permissions: role.Permissions})
+	}
+	return out, nil
 }

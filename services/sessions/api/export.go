@@ -25,8 +25,9 @@ func (s *Sessions) ExportSession(ctx context.Context, req *sessionsv1.ExportSess
 	if err != nil {
 		return nil, err
 	}
-	markdown := req.GetFormat() == "markdown"
-	if markdown && req.GetIncludeEvents() {
+	format := req.GetFormat()
+	transcribed := format == "markdown" || format == "pdf"
+	if transcribed && req.GetIncludeEvents() {
 		return nil, fault.Invalid("include_events", "a transcript has no events: use format \"json\"")
 	}
 	shown, err := convert.SessionToProto(ses)
@@ -45,7 +46,12 @@ func (s *Sessions) ExportSession(ctx context.Context, req *sessionsv1.ExportSess
 			return nil, err
 		}
 	}
-	if !markdown {
+	switch format {
+	case "markdown":
+	case "pdf":
+		data, err := portable(x.out)
+		return &sessionsv1.ExportSessionResponse{Pdf: data}, err
+	default:
 		return x.out, nil
 	}
 	text := transcript(x.out)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"unicode/utf8"
@@ -85,9 +86,6 @@ func (s *Sessions) ListSessions(ctx context.Context, req *sessionsv1.ListSession
 
 var sessionFields = fieldmask.Resource{Name: "session", Mutable: []string{"title", "labels", "pinned", "archived"}}
 
-// maxTitle and maxLabels are limits of CreateSession as well.
-const maxTitle, maxLabels = 200, 64
-
 // UpdateSession implements SessionService.
 func (s *Sessions) UpdateSession(ctx context.Context, req *sessionsv1.UpdateSessionRequest) (*sessionsv1.Session, error) {
 	return answerSession(s.sessions.Update(ctx, req.GetSession().GetId(), func(ses *store.Session) error {
@@ -95,11 +93,11 @@ func (s *Sessions) UpdateSession(ctx context.Context, req *sessionsv1.UpdateSess
 		if err := sessionFields.Apply(now, req.GetSession(), req.GetUpdateMask().GetPaths()); err != nil {
 			return err
 		}
-		if utf8.RuneCountInString(now.GetTitle()) > maxTitle {
-			return fault.Invalid("session.title", "has more than %d characters", maxTitle)
+		if utf8.RuneCountInString(now.GetTitle()) > session.MaxTitle {
+			return fault.Invalid("session.title", "has more than %d characters", session.MaxTitle)
 		}
-		if len(now.GetLabels()) > maxLabels {
-			return fault.Invalid("session.labels", "are more than %d", maxLabels)
+		if len(now.GetLabels()) > session.MaxLabels {
+			return fault.Invalid("session.labels", "are more than %d", session.MaxLabels)
 		}
 		ses.Title, ses.Labels, ses.Pinned, ses.Archived = now.GetTitle(), now.GetLabels(), now.GetPinned(), now.GetArchived()
 		return nil
@@ -157,6 +155,19 @@ func (s *Sessions) ForkSession(ctx context.Context, req *sessionsv1.ForkSessionR
 	return answerSession(s.sessions.Fork(ctx, req.GetSessionId(), req.GetSeq(), session.Spec{
 		AgentID: req.GetAgentId(), Title: req.GetTitle(), Params: req.GetParams(), Banks: req.GetBanks(),
 	}, once))
+}
+
+// ImportSession implements SessionService.
+func (s *Sessions) ImportSession(ctx context.Context, req *sessionsv1.ImportSessionRequest) (*sessionsv1.Session, error) {
+	once, err := idempotency.OfRequest(ctx, "import_session", req)
+	if err != nil {
+		return nil, err
+	}
+	from := req.GetSession()
+	return answerSession(s.sessions.Import(ctx, session.Spec{
+		AgentID: cmp.Or(req.GetAgentId(), from.GetAgentId()), Title: cmp.Or(req.GetTitle(), from.GetTitle()), Labels: from.GetLabels(),
+		Params: from.GetParams(),
+	}, req.GetMessages(), s.maxExportBytes, once))
 }
 
 // answerSession converts the result of a call.

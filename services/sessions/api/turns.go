@@ -54,7 +54,7 @@ func (s *Turns) CreateTurn(ctx context.Context, req *sessionsv1.CreateTurnReques
 	return answerTurn(s.deps.Turns.Create(ctx, turn.Create{
 		SessionID: req.GetSessionId(), Text: req.GetInput(), Content: req.GetContent(), Mode: turn.Mode(req.GetMode()),
 		Tools: convert.ClientTools(req.GetTools()), Limits: convert.LimitsFromProto(req.GetLimits()), WebhookURL: req.GetWebhookUrl(), Once: once,
-		OutputSchema: req.GetOutputSchema(), WithoutMemory: req.GetWithoutMemory(),
+		OutputSchema: req.GetOutputSchema(), WithoutMemory: req.GetWithoutMemory(), Model: req.GetModel(),
 	}))
 }
 

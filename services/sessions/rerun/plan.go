@@ -29,6 +29,8 @@ type Plan struct {
 	OutputSchema *structpb.Struct
 	// WithoutMemory is that of the other turn.
 	WithoutMemory bool
+	// Model is the one that the caller of the other turn chose, "" for the agent's, or if the re-run names one.
+	Model string
 }
 
 // Plan reads all that a new turn begins with that runs another one again. Nothing is written.
@@ -98,9 +100,13 @@ func (s *Service) copy(ctx context.Context, t store.Turn, from, ses store.Sessio
 		return nil, access.NoTurn(t.ID) // it was deleted just now
 	}
 	event.Messages, event.Plan = uint32(len(c.Turn)), renamePlan(event.GetPlan(), c.Renamed)
-	return &Plan{
+	plan := &Plan{
 		Event: event, Copy: c, Input: input, ClientTools: given.ClientTools, OutputSchema: given.OutputSchema, WithoutMemory: given.WithoutMemory,
-	}, nil
+	}
+	if event.GetModel() == "" {
+		plan.Model = given.Model
+	}
+	return plan, nil
 }
 
 // Write records a re-run in the journal and stores what it takes over, behind the input that was just stored. It does nothing for

@@ -7,47 +7,19 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
-	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 )
 
 // Fork opens a session that begins with the conversation of another one up to a seq; 0 means up to the end of its last turn. What
 // spec leaves out is taken from the other session. once names the request.
 func (s *Service) Fork(ctx context.Context, id string, seq uint32, spec Spec, once store.Once) (store.Session, error) {
-	earlier, found, err := s.deps.Keys.Earlier(ctx, once)
-	if err != nil {
-		return store.Session{}, err
-	}
-	if found {
-		return s.Get(ctx, earlier.SessionID)
-	}
-	from, err := s.Get(ctx, id)
-	if err != nil {
-		return store.Session{}, err
-	}
-	c, err := s.Copy(ctx, from, seq, spec)
-	if err != nil {
-		return store.Session{}, err
-	}
-	var made store.Session
-	again := ""
-	err = s.deps.Journal.Write(ctx, func(tx *journal.Tx) error {
-		again = ""
-		once := once
-		once.SessionID = c.Session.ID
-		first, added, err := s.deps.Keys.Remember(tx, once)
-		if err != nil || !added {
-			again = first.SessionID
-			return err
+	return s.begin(ctx, once, func() (*conversation.Copy, error) {
+		from, err := s.Get(ctx, id)
+		if err != nil {
+			return nil, err
 		}
-		err = c.Write(tx)
-		made = tx.Session
-		return err
+		return s.Copy(ctx, from, seq, spec)
 	})
-	if err == nil && again != "" {
-		return s.Get(ctx, again)
-	}
-	return made, err
 }
 
 // Copy reads what a fork of a session begins with. Nothing is written.

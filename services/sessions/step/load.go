@@ -29,6 +29,8 @@ type Loaded struct {
 	// Params are those of the session, with the agent's defaults; ExecutorSealed: the executor's texts are sealed for the worker.
 	Params         *structpb.Struct
 	ExecutorSealed bool
+	// ModelChosen: the agent's model is the one that the turn's caller chose.
+	ModelChosen bool
 	// Unresolved is why the blueprint cannot be resolved, nil if it is.
 	Unresolved *fault.Error
 	// Surface is nil until the begin step has pinned it. Agents are the sub-agents, those of now until then.
@@ -119,6 +121,8 @@ func (s *Service) resolveAgent(ctx context.Context, out *Loaded, a store.Agent) 
 	}
 	if m := out.Input.Rerun.GetModel(); m != "" {
 		out.Agent.Spec.Model = m
+	} else if m := out.Input.Model; m != "" {
+		out.Agent.Spec.Model, out.ModelChosen = m, true
 	}
 	return nil
 }

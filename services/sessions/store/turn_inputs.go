@@ -38,6 +38,8 @@ type TurnInput struct {
 	OutputSchema *structpb.Struct
 	// WithoutMemory means that it neither reads nor writes the memory of its user.
 	WithoutMemory bool
+	// Model is the one that its caller chose, "" for the agent's.
+	Model string
 	// Limits are those that its caller set, nil for none.
 	Limits *agentspec.Limits
 	// Rerun says which turn it runs again, and how, nil for others.
@@ -64,7 +66,7 @@ func scanTurnInput(s sqldb.Scanner) (in TurnInput, err error) {
 		return in, fmt.Errorf("input of turn %s: %w", in.TurnID, err)
 	}
 	in.ClientTools, in.OutputSchema, in.Limits = stored.GetClientTools(), stored.GetOutputSchema(), agentspec.LimitsOf(bounds)
-	in.WithoutMemory = stored.GetWithoutMemory()
+	in.WithoutMemory, in.Model = stored.GetWithoutMemory(), stored.GetModel()
 	return in, nil
 }
 
@@ -73,8 +75,10 @@ var insertTurnInputs = sqldb.Insert("turn_inputs", "tenant, "+turnInputColumns)
 // AddTurnInput stores what a new turn was given.
 func (tx *turnTx) AddTurnInput(ctx context.Context, tenant string, in TurnInput) error {
 	var stored *storev1.StoredTools
-	if len(in.ClientTools) > 0 || in.OutputSchema != nil || in.WithoutMemory {
-		stored = &storev1.StoredTools{ClientTools: in.ClientTools, OutputSchema: in.OutputSchema, WithoutMemory: in.WithoutMemory}
+	if len(in.ClientTools) > 0 || in.OutputSchema != nil || in.WithoutMemory || in.Model != "" {
+		stored = &storev1.StoredTools{
+			ClientTools: in.ClientTools, OutputSchema: in.OutputSchema, WithoutMemory: in.WithoutMemory, Model: in.Model,
+		}
 	}
 	principal, errPrincipal := rows.Encode(in.Principal)
 	tools, errTools := rows.Encode(stored)

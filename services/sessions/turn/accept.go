@@ -54,6 +54,8 @@ type Spec struct {
 	OutputSchema *structpb.Struct
 	// WithoutMemory has it neither read nor write the memory of its user.
 	WithoutMemory bool
+	// Model is the one to call, "" for the agent's.
+	Model string
 	// Limits are those that the caller sets, nil for none.
 	Limits *agentspec.Limits
 	Once   store.Once
@@ -153,7 +155,7 @@ func (s *Service) resolve(ctx context.Context, spec *Spec) (drop func(), err err
 func (s *Service) admit(ctx context.Context, spec *Spec) (store.TurnInput, error) {
 	in := store.TurnInput{
 		Input: conversation.Text(spec.Content), ClientTools: spec.Tools, ScheduleID: spec.ScheduleID, Principal: authn.From(ctx),
-		OutputSchema: spec.OutputSchema, WithoutMemory: spec.WithoutMemory,
+		OutputSchema: spec.OutputSchema, WithoutMemory: spec.WithoutMemory, Model: spec.Model,
 	}
 	agent, err := s.deps.Agents.Get(ctx, spec.Session.AgentID, 0)
 	if err != nil {
@@ -167,6 +169,9 @@ func (s *Service) admit(ctx context.Context, spec *Spec) (store.TurnInput, error
 	}
 	if spec.Rerun != nil {
 		in.Rerun = spec.Rerun.Event
+	}
+	if err := s.deps.Agents.CheckModel(ctx, agent, spec.Session.ID, spec.Model); err != nil {
+		return in, err
 	}
 	if in.Limits, err = s.deps.Limits.CheckTurn(spec.Limits, agent); err != nil {
 		return in, err

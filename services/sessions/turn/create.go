@@ -33,7 +33,9 @@ type Create struct {
 	OutputSchema *structpb.Struct
 	// WithoutMemory has the turn neither read nor write the memory of its user.
 	WithoutMemory bool
-	Once          store.Once
+	// Model is the one to call, "" for the agent's.
+	Model string
+	Once  store.Once
 }
 
 // Create accepts a turn of a session of the caller.
@@ -58,6 +60,7 @@ func (s *Service) Create(ctx context.Context, c Create) (View, error) {
 	spec := Spec{
 		Session: ses, Content: content, Unresolved: true, Mode: c.Mode, Tools: c.Tools, Once: c.Once, Limits: c.Limits, WebhookURL: c.WebhookURL,
 		ProviderData: ofRequest(ctx), OutputSchema: c.OutputSchema, WithoutMemory: c.WithoutMemory,
+		Model: c.Model,
 	}
 	if c.Mode == ModeFork {
 		if spec.Copy, err = s.deps.Sessions.Copy(ctx, ses, 0, session.Spec{}); err != nil {
@@ -141,7 +144,7 @@ func (s *Service) Rerun(ctx context.Context, req rerun.Request, limits *agentspe
 	return s.Accept(ctx, Spec{
 		Session: p.Copy.Session, Fresh: true, Copy: p.Copy, Content: p.Input.GetContent(), FromAgent: p.Input.GetFromAgent(),
 		Tainted: p.Input.GetTainted(),
-		Tools:   p.ClientTools, OutputSchema: p.OutputSchema, WithoutMemory: p.WithoutMemory,
+		Tools:   p.ClientTools, OutputSchema: p.OutputSchema, WithoutMemory: p.WithoutMemory, Model: p.Model,
 		Rerun: p, Once: once, Limits: limits, ProviderData: ofRequest(ctx),
 	})
 }

@@ -168,7 +168,7 @@ func (s *Service) queue(tx *journal.Tx, t *store.Turn, spec Spec, text string, c
 		CreateTime: timestamp.Of(tx.Now()), FromAgent: spec.FromAgent, Tainted: spec.Tainted,
 	}
 	seq, err := tx.Append(journal.OfTurn(*t), &turnv1.Event{Data: &turnv1.Event_TurnQueued{TurnQueued: &turnv1.TurnQueued{
-		AgentId: t.AgentID, MessageId: m.GetId(), Input: spec.Content, Position: uint32(position),
+		AgentId: t.AgentID, MessageId: m.GetId(), Input: spec.Content, Position: uint32(position), Model: spec.Model,
 	}}})
 	if err != nil {
 		return err

@@ -238,4 +238,11 @@ await browse(async (page, context) => {
   const problem = alice.locator(".problem").first();
   await problem.getByText("Ask an administrator").waitFor();
   must((await problem.innerText()).includes("policy.audit.list"), await problem.innerText());
+  must(/The role admin has it/.test(await problem.innerText()), await problem.innerText());
+  for (const [who, offered] of [[page, 1], [alice, 0], [bob, 0]]) {
+    await who.goto(`${base}/sources`);
+    await who.getByRole("table").getByText("orders").waitFor();
+    must(await who.getByRole("button", { name: "Add a source" }).count() === offered, `${offered} expected to add sources`);
+    must(await who.getByRole("button", { name: "Sync" }).count() > 0 === offered > 0, "who may sync sources");
+  }
 }, { allowed: (text) => /status of (400|403|404)/.test(text) });

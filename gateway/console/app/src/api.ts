@@ -64,7 +64,7 @@ export function query(of: Record<string, string | number | boolean | null | unde
 export interface Agent {
   id: string; display_name: string; description: string; model: string; tools: string[]; agents: string[]; revision: number;
 }
-export interface Me { tenant: string; subject: string; roles: string[]; permissions?: string[] }
+export interface Me { tenant: string; subject: string; roles: string[]; permissions?: string[]; roles_with_permissions?: { role: string; permissions: string[] }[] }
 export interface Session {
   id: string; agent_id: string; title: string; active_turn_id: string; create_time: string; update_time: string; parent_turn_id: string;
   pinned?: boolean; archived?: boolean; labels?: Record<string, string>; agent_revision?: number;

@@ -1,6 +1,7 @@
 // What all views share.
 import { computed, signal, type Signal } from "@preact/signals";
 import { parse } from "./json";
+import { holds, rolesWith } from "./permission";
 import { asFailed, get, post, Failed, type Agent, type Approval, type Me, type Ready } from "./api";
 
 /** kill is the path that ends the server's process for good and starts it again, "" where that is not offered. */
@@ -25,12 +26,14 @@ export const models = signal<Model[]>([]);
 
 export interface Model { name: string; provider: string; default: boolean }
 
-/** can tells whether the caller has a permission, as far as the server says which they have. Controls that it would refuse are not shown. */
+/** can tells whether the caller has a permission. Controls that the server would refuse are not shown; all are until it has said what they have. */
 export function can(permission: string): boolean {
   const all = me.value ? me.value.permissions : undefined;
-  if (!all) return true;
-  return all.some((p) => p === permission || p === "*" || p.endsWith(".*") && permission.startsWith(p.slice(0, -1)));
+  return !all || holds(all, permission);
 }
+
+/** whomToAsk are the roles that have a permission. */
+export const whomToAsk = (permission: string): string[] => (me.value ? rolesWith(me.value.roles_with_permissions ?? [], permission) : []);
 
 /** waiting is how many things wait for people, "" for none. */
 export const waiting = computed(() => (approvals.value.length ? `${approvals.value.length}${approvalsMore.value ? "+" : ""}` : ""));

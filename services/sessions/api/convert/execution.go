@@ -23,7 +23,7 @@ func LoadedToProto(l *step.Loaded) *executionv1.LoadTurnResponse {
 		Surface:         l.Surface,
 		CancelRequested: l.Turn.CancelRequested, Outcomes: l.Outcomes, Params: l.Params,
 		ContextBytes: l.Session.ContextBytes, Rerun: l.Input.Rerun, ExecutorSealed: l.ExecutorSealed, Context: WindowToProto(l.Context),
-		MayRunAhead: l.MayRunAhead,
+		MayRunAhead: l.MayRunAhead, ModelChosen: l.ModelChosen,
 	}
 	for _, t := range l.Tools {
 		out.Tools = append(out.Tools, &executionv1.PinnedTool{

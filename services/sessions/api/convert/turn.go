@@ -19,7 +19,7 @@ func TurnToProto(v turn.View) *sessionsv1.Turn {
 		CreateTime: timestamp.Of(t.CreateTime), StartTime: timestamp.Of(t.StartTime), EndTime: timestamp.Of(t.EndTime),
 		Output: t.End.GetOutput(), StopReason: t.End.GetStopReason(), ToolsUsed: t.End.GetToolsUsed(), Error: t.End.GetError(),
 		LimitReached: t.End.GetLimitReached(), ScheduleId: v.Input.ScheduleID, RerunOf: v.Input.Rerun.GetOfTurn(),
-		Limits:       LimitsToProto(v.Input.Limits),
+		RequestedModel: v.Input.Model, Limits: LimitsToProto(v.Input.Limits),
 		ParentTurnId: v.Link.ParentTurnID, ParentSessionId: v.Link.ParentSessionID, RootTurnId: v.Link.RootTurnID,
 	}
 }

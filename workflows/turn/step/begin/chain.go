@@ -10,7 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// resolveChain asks for the models of a turn. A re-run that names a model has this one only. The modalities of the input are read if a
+// resolveChain asks for the models of a turn. A re-run that names a model has this one only, and so has a turn
+// whose request does. The modalities of the input are read if a
 // route depends on them.
 func (b begin) resolveChain(ctx context.Context, loaded *step.Loaded) (*inferencev1.Chain, error) {
 	agent := loaded.GetAgent()
@@ -20,7 +21,7 @@ func (b begin) resolveChain(ctx context.Context, loaded *step.Loaded) (*inferenc
 	}
 	req := &inferencev1.ResolveChainRequest{
 		AgentId: agent.GetId(), Model: agent.GetModel(), Fallbacks: agent.GetFallbacks(), Principal: loaded.GetPrincipal(),
-		SessionId: b.Turn.SessionID, Size: loaded.GetContextBytes() / bytesPerToken,
+		SessionId: b.Turn.SessionID, Size: loaded.GetContextBytes() / bytesPerToken, Chosen: loaded.GetModelChosen(),
 	}
 	chain, err := b.Inference.ResolveChain(ctx, req)
 	if err != nil || !chain.GetNeedsModalities() {

@@ -7,7 +7,7 @@ import { parse } from "../json";
 import { go } from "../route";
 import { agents, can, kill, models } from "../store";
 import { failed, toast } from "../ui/dialog";
-import { Menu } from "../ui/page";
+import { Menu, WhomToAsk } from "../ui/page";
 import { openHelp } from "../ui/help";
 import { chosenAgent, chooseAgent } from "./agents";
 import { message, offered, parsed } from "./command";
@@ -28,12 +28,19 @@ interface Props {
   last: string;
 }
 
-export function Composer({ session, active, last }: Props) {
+/** Composer is where messages are written, for those who may send any. */
+export function Composer(p: Props) {
+  if (can("sessions.turns.create") && (p.session || can("sessions.sessions.create"))) return <Writing {...p} />;
+  return <p class="composer dim">You may read here, and write nothing. <WhomToAsk permission={can("sessions.turns.create") ? "sessions.sessions.create" : "sessions.turns.create"} /></p>;
+}
+
+function Writing({ session, active, last }: Props) {
   const draft = useRef(draftOf(session));
   const text = useSignal(draft.current.text);
   const files = useSignal<Sending[]>(draft.current.files.map((f, i) => ({ name: f.name, problem: "", file: f, key: -i - 1 })));
   const problem = useSignal("");
   const busy = useSignal(false);
+  const model = useSignal(""); // of the next turn, "" for the agent's
   const input = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
   const at = useSignal(0);
@@ -100,7 +107,9 @@ export function Composer({ session, active, last }: Props) {
         const id = session || made.current.id;
         const content = [...(written ? [{ text: message(written) }] : []), ...attached.map((f) => ({ file: { file_id: f.file_id } }))];
         const mode = active ? (other ? (during.value === "steer" ? "enqueue" : "steer") : during.value) : "";
-        await post<Turn>(`/v1/sessions/${part(id)}/turns`, { ...(attached.length ? { content } : { input: message(written) }), ...(mode && { mode }) });
+        await post<Turn>(`/v1/sessions/${part(id)}/turns`, {
+          ...(attached.length ? { content } : { input: message(written) }), ...(mode && { mode }), ...(model.value && mode !== "steer" && { model: model.value }),
+        });
         if (mode) toast("ok", mode === "steer" ? "The running turn reads this at its next step." : "This runs after the turn that runs now.");
         files.value = [];
         write("");
@@ -177,6 +186,12 @@ export function Composer({ session, active, last }: Props) {
             e.preventDefault();
             attach(pasted);
           }} />
+        {models.value.length > 1 && !(active && during.value === "steer") && (
+          <select class="model" aria-label="Model" title="Model of the next turn" value={model.value} onChange={(e) => { model.value = e.currentTarget.value; }}>
+            <option value="" selected={!model.value}>agent’s model</option>
+            {models.value.map((m) => <option key={m.name} value={m.name} selected={m.name === model.value}>{m.name}</option>)}
+          </select>
+        )}
         <button type="submit" disabled={busy.value || none}>{active ? (during.value === "steer" ? "Steer" : "Queue") : "Send"}</button>
         {active && <button type="button" class="quiet" onClick={stop}>Stop</button>}
       </div>
@@ -273,6 +288,7 @@ function Kill() {
 export function Retry({ turn }: { turn: { id: string; status: string; model: string } }) {
   const again = (more: Record<string, unknown>) => { rerun(turn.id, more).catch(failed); };
   const others = models.value.filter((m) => m.name !== turn.model);
+  if (!can("sessions.turns.create")) return null;
   return (
     <>
       {turn.status === "failed" ? <button type="button" class="quiet small" onClick={() => again({ from_step: "failed" })}>Retry from the failed step</button>

@@ -1,9 +1,9 @@
 // What one sees before the first message: what needs them, what runs, and what to try.
 import { useSignal } from "@preact/signals";
 import { post, type Agent, type Turn } from "../api";
-import { agents, agentsProblem, approvals, loadInventory, models } from "../store";
+import { agents, agentsProblem, approvals, can, loadInventory, models } from "../store";
 import { useLoad } from "../ui/load";
-import { Problem } from "../ui/page";
+import { Problem, WhomToAsk } from "../ui/page";
 import { Status, When } from "../ui/show";
 import { AskCard, ofApproval } from "../view/ask";
 import { chosenAgent, chooseAgent } from "./agents";
@@ -66,7 +66,8 @@ function NoAgent() {
     .then(loadInventory).catch((e) => { problem.value = e.message; });
   return (
     <>
-      <p>There is no agent yet. <button type="button" onClick={make}>Create “assistant” with all tools</button></p>
+      <p>There is no agent yet. {can("sessions.agents.create")
+        ? <button type="button" onClick={make}>Create “assistant” with all tools</button> : <WhomToAsk permission="sessions.agents.create" />}</p>
       {problem.value && <p class="note bad" role="alert">{problem.value}</p>}
     </>
   );

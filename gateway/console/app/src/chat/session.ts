@@ -1,5 +1,6 @@
 // What one can do with a conversation.
 import { Failed, get, part, patch, post, reach, remove, type Session } from "../api";
+import { parse } from "../json";
 import { go, path } from "../route";
 import { failed, toast } from "../ui/dialog";
 import { refreshList } from "./side";
@@ -26,6 +27,20 @@ export async function exportSession(id: string, format: string) {
   a.download = `${id}.${format === "markdown" ? "md" : format}`;
   a.click();
   setTimeout(() => URL.revokeObjectURL(a.href), 60_000);
+}
+
+/** importSession makes a conversation of a file that an export has written as JSON, and opens it. */
+export async function importSession(file: File) {
+  let body: unknown;
+  try {
+    body = parse(await file.text());
+  } catch {
+    throw new Error(`${file.name} is not JSON: choose a file that was exported as JSON.`);
+  }
+  const s = await post<Session>("/v1/sessions:import", body);
+  toast("ok", "The conversation was imported: it begins with the messages of the file.");
+  refreshList();
+  go(`/sessions/${s.id}`);
 }
 
 /** printSession opens a conversation and the browser's dialog for printing it, also to a file. */

@@ -1,10 +1,11 @@
 // Links to a conversation.
 import { useSignal } from "@preact/signals";
 import { part, post, remove, type Session } from "../api";
+import { can } from "../store";
 import { useLoad } from "../ui/load";
 import { copy, Dialog, failed, toast } from "../ui/dialog";
 import { Field } from "../ui/form";
-import { Problem } from "../ui/page";
+import { Problem, WhomToAsk } from "../ui/page";
 import { When } from "../ui/show";
 
 export interface Share {
@@ -70,7 +71,8 @@ export function ShareDialog({ session, onClose }: { session: Session; onClose: (
             <button type="button" onClick={() => copy(made.value)}>Copy link</button>
             <span class="dim">It is shown only now.</span>
           </p>
-        ) : <div class="buttons"><button type="submit">Create link</button></div>}
+        ) : can("sessions.shares.create") ? <div class="buttons"><button type="submit">Create link</button></div>
+          : <p class="dim">You may not create links. <WhomToAsk permission="sessions.shares.create" /></p>}
       </form>
       {shares.problem && <Problem of={shares.problem} />}
       {(shares.data?.shares.length ?? 0) > 0 && (
@@ -80,7 +82,7 @@ export function ShareDialog({ session, onClose }: { session: Session; onClose: (
             {shares.data!.shares.map((s) => (
               <li key={s.id} class="flow">
                 <span class="grow">{s.audience === "named" ? (s.subjects ?? []).join(", ") : s.audience}, {s.access}{s.live ? ", live" : ""} <span class="dim">made <When at={s.create_time} />{s.expire_time && <>, ends <When at={s.expire_time} /></>}</span></span>
-                <button type="button" class="quiet small bad" onClick={() => void revoke(s.id)}>Revoke</button>
+                {can("sessions.shares.revoke") && <button type="button" class="quiet small bad" onClick={() => void revoke(s.id)}>Revoke</button>}
               </li>
             ))}
           </ul>

@@ -2,11 +2,11 @@
 import { computed, signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { asFailed, get, query, type Failed, type Session } from "../api";
-import { agents, approvals } from "../store";
+import { agents, approvals, can } from "../store";
 import { confirmed, failed, Field, Menu, Problem, Skeleton, When } from "../ui";
 import { Confirm } from "../ui/dialog";
 import { seen } from "./kept";
-import { change, deleteSession, exportSession, formats } from "./session";
+import { change, deleteSession, exportSession, formats, importSession } from "./session";
 import { ShareDialog } from "./share";
 
 /** rows are the conversations that the list shows, newest first, and next the token of those that follow. */
@@ -77,6 +77,16 @@ export function Side({ current: at, onClose }: { current: string; onClose: () =>
     <aside class="chat-side" aria-label="Conversations">
       <div class="side-head">
         <h2>Conversations</h2>
+        {can("sessions.sessions.import") && (
+          <label class="button quiet small" title="Make a conversation of a file that was exported as JSON">
+            Import…
+            <input type="file" class="unseen" accept="application/json,.json" onChange={(e) => {
+              const [file] = [...e.currentTarget.files ?? []];
+              e.currentTarget.value = "";
+              if (file) importSession(file).then(onClose, failed);
+            }} />
+          </label>
+        )}
         <a class="button quiet small" href="/" onClick={onClose}>New</a>
       </div>
       <div class="side-filters">
@@ -125,6 +135,7 @@ export function SessionMenu({ session: s, label }: { session: Session; label?: s
   const dialog = useSignal<"" | "rename" | "share">("");
   const title = useSignal(s.title);
   const close = () => { dialog.value = ""; };
+  const update = can("sessions.sessions.update");
   const drop = async () => {
     if (s.active_turn_id && !await confirmed("Delete this conversation?", "A turn of it runs now. It is cancelled.", "Cancel and delete", true)) return;
     await deleteSession(s);
@@ -132,12 +143,12 @@ export function SessionMenu({ session: s, label }: { session: Session; label?: s
   return (
     <>
       <Menu name={label ?? "⋯"} label={label ? undefined : `What to do with ${s.title || s.id}`}>
-        <button type="button" onClick={() => change(s.id, { pinned: !s.pinned })}>{s.pinned ? "Unpin" : "Pin"}</button>
-        <button type="button" onClick={() => { title.value = s.title; dialog.value = "rename"; }}>Rename…</button>
-        <button type="button" onClick={() => { dialog.value = "share"; }}>Share…</button>
-        {formats.map(([f, name]) => <button key={f} type="button" onClick={() => { exportSession(s.id, f).catch(failed); }}>Export as {name}</button>)}
-        <button type="button" onClick={() => change(s.id, { archived: !s.archived }, s.archived ? "" : "Archived. The filter of the list shows it.")}>{s.archived ? "Unarchive" : "Archive"}</button>
-        <button type="button" class="bad" onClick={() => void drop()}>Delete</button>
+        {update && <button type="button" onClick={() => change(s.id, { pinned: !s.pinned })}>{s.pinned ? "Unpin" : "Pin"}</button>}
+        {update && <button type="button" onClick={() => { title.value = s.title; dialog.value = "rename"; }}>Rename…</button>}
+        {can("sessions.shares.list") && <button type="button" onClick={() => { dialog.value = "share"; }}>Share…</button>}
+        {can("sessions.sessions.export") && formats.map(([f, name]) => <button key={f} type="button" onClick={() => { exportSession(s.id, f).catch(failed); }}>Export as {name}</button>)}
+        {update && <button type="button" onClick={() => change(s.id, { archived: !s.archived }, s.archived ? "" : "Archived. The filter of the list shows it.")}>{s.archived ? "Unarchive" : "Archive"}</button>}
+        {can("sessions.sessions.delete") && <button type="button" class="bad" onClick={() => void drop()}>Delete</button>}
       </Menu>
       {dialog.value === "rename" && (
         <Confirm title="Rename this conversation" action="Rename" onNo={close} onYes={async () => { await change(s.id, { title: title.value.trim() }); close(); }}>

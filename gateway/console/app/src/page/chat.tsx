@@ -11,6 +11,7 @@ import { SessionMenu, Side } from "../chat/side";
 import { loadMarkdown, Prose } from "../chat/text";
 import { plain, type TurnView } from "../fold";
 import type { PageProps } from "../route";
+import { can } from "../store";
 import { Stream } from "../stream";
 import { ApiMenu, Dialog, failed, Id, Problem, useLoad, useTitle } from "../ui";
 import { TurnItems } from "../view/items";
@@ -148,10 +149,11 @@ function MessageActions({ session, turn, at, latest }: { session: Session; turn:
       composeIn("", what);
     }
   };
+  const branches = can("sessions.sessions.fork");
   return (
     <div class="message-actions">
-      <button type="button" class="quiet small" onClick={() => { text.value = turn.input; editing.value = true; }}>Edit</button>
-      {turn.ended > 0 && at > 1 && <button type="button" class="quiet small" onClick={() => { fork(session.id, at - 1).catch(failed); }}>Branch</button>}
+      {(at > 1 ? branches : can("sessions.sessions.create")) && can("sessions.turns.create") && <button type="button" class="quiet small" onClick={() => { text.value = turn.input; editing.value = true; }}>Edit</button>}
+      {turn.ended > 0 && at > 1 && branches && <button type="button" class="quiet small" onClick={() => { fork(session.id, at - 1).catch(failed); }}>Branch</button>}
       {latest && <Retry turn={turn} />}
       {editing.value && (
         <Dialog title="Edit and send again" onClose={() => { editing.value = false; }} wide>
@@ -175,8 +177,8 @@ function Before({ session, from, seq }: { session: string; from: string; seq: nu
   return (
     <div class="before">
       {all.map((m) => (m.role === "user" ? <div key={m.id} class="user"><div class="bubble">{plain(m.content)}</div></div> : <div key={m.id} class="answer"><Prose text={plain(m.content)} /></div>))}
-      {list.data?.next_page_token && Number(list.data.messages.at(-1)?.seq ?? 0) < seq && <p class="note">These are the first {all.length} messages. The other conversation has all.</p>}
-      <p class="note">A branch of <a href={`/sessions/${part(from)}`}>another conversation</a>: what follows is only here.</p>
+      {list.data?.next_page_token && Number(list.data.messages.at(-1)?.seq ?? 0) < seq && <p class="note">These are the first {all.length} messages. {from ? "The other conversation has all." : "The export of this conversation has all."}</p>}
+      <p class="note">{from ? <>A branch of <a href={`/sessions/${part(from)}`}>another conversation</a></> : "Imported from a file"}: what follows is only here.</p>
       {list.problem && <Problem of={list.problem} />}
     </div>
   );

@@ -88,9 +88,9 @@ function Memory({ params }: { params: URLSearchParams }) {
           { name: "Since", cell: (f) => <When at={f.create_time} /> },
           { name: "", cell: (f) => (
             <span class="flow">
-              {f.state === "proposed" && <button type="button" class="quiet small" onClick={() => patch(`/v1/memory/${f.id}`, { state: "active" }).then(then("It is used from now on."), failed)}>Accept</button>}
-              <button type="button" class="quiet small" onClick={() => { edited.value = f; }}>Correct</button>
-              <button type="button" class="quiet small" onClick={() => forget(f)}>Forget</button>
+              {f.state === "proposed" && can("knowledge.memory.update") && <button type="button" class="quiet small" onClick={() => patch(`/v1/memory/${f.id}`, { state: "active" }).then(then("It is used from now on."), failed)}>Accept</button>}
+              {can("knowledge.memory.update") && <button type="button" class="quiet small" onClick={() => { edited.value = f; }}>Correct</button>}
+              {can("knowledge.memory.delete") && <button type="button" class="quiet small" onClick={() => forget(f)}>Forget</button>}
             </span>
           ) },
         ]} />}

@@ -110,7 +110,7 @@ function Connection({ source: s }: { source: SourceRow }) {
       ) : problem && problem.status !== 404 ? <Problem of={problem} /> : <p>You have not connected this source: its tools cannot be called for you. Turns that need it wait in your <a href="/inbox">inbox</a>.</p>}
       {now && <p role="status">The login at the source: <Status of={now.state} /> {now.error}</p>}
       <div class="buttons">
-        {data && <button type="button" class="quiet bad" onClick={end}>Disconnect</button>}
+        {data && can("policy.connections.delete") && <button type="button" class="quiet bad" onClick={end}>Disconnect</button>}
         {can("policy.connections.create") && <button type="button" onClick={begin}>{data ? "Connect again" : "Connect as yourself"}</button>}
       </div>
       {attempt.value && webAddress(attempt.value.connect_url) && <p class="dim">If no window has opened: <a href={attempt.value.connect_url} target="_blank" rel="noreferrer">log in at the source</a>.</p>}

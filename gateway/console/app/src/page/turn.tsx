@@ -74,7 +74,7 @@ function Loaded({ turn, params, reload }: { turn: TurnDetail; params: URLSearchP
         {journal.problem.value && <p class="note bad" role="alert">{journal.problem.value}</p>}
         <Facts of={[
           ["Agent", <a href={`/agents/${part(turn.agent_id)}`}>{turn.agent_id}</a>],
-          ["Model", t.model || turn.model || "–"],
+          ["Model", `${t.model || turn.model || turn.requested_model || "–"}${turn.requested_model ? ", chosen for this turn" : ""}`],
           ["Tokens", <span class="figure">{u.input_tokens ?? 0} → {u.output_tokens ?? 0}</span>],
           ["Cost", <Money micros={u.cost_micros ?? 0} />],
           ["Duration", <span class="figure">{duration((t.ended || (past ? t.last : active ? now : Date.parse(turn.end_time ?? turn.create_time))) - began)}</span>],

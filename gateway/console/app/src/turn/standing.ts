@@ -4,7 +4,7 @@ import type { Row, Timeline } from "../timeline";
 
 /** TurnDetail is a turn as the API has it, as far as its page uses it. */
 export interface TurnDetail {
-  id: string; session_id: string; agent_id: string; status: string; input: string; output: string; model: string; subject: string; blueprint_revision: number;
+  id: string; session_id: string; agent_id: string; status: string; input: string; output: string; model: string; requested_model?: string; subject: string; blueprint_revision: number;
   first_seq: number; last_seq: number; create_time: string; start_time: string | null; end_time: string | null; waiting_for: string[]; parent_turn_id: string;
   parent_session_id: string; root_turn_id: string; rerun_of: string; schedule_id: string; stop_reason: string;
   error: { code: string; message: string } | null; pending: { reason: string; detail: string; action: string; preceding_turn_id: string } | null;

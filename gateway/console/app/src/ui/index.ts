@@ -1,6 +1,6 @@
 // The components of all pages. Page /ui shows them.
 export { useLoad, usePages } from "./load";
-export { ApiMenu, Copy, Empty, Facts, Loading, Menu, Page, Problem, Skeleton, useTitle } from "./page";
+export { ApiMenu, Copy, Empty, Facts, Loading, Menu, Page, Problem, Skeleton, useTitle, WhomToAsk } from "./page";
 export { Table, type Column } from "./table";
 export { Id, Money, Status, Took, When } from "./show";
 export { Json } from "./json";

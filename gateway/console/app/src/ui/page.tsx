@@ -3,7 +3,7 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Failed } from "../api";
-import { login, logIn } from "../store";
+import { login, logIn, whomToAsk } from "../store";
 import { copy } from "./dialog";
 import { Id } from "./show";
 
@@ -108,16 +108,26 @@ const titles: Record<number, string> = {
   409: "This does not fit what there is", 412: "This has changed meanwhile", 429: "Too much at once",
 };
 
+/** WhomToAsk says who gives a permission that is missing, and which roles have it. */
+export function WhomToAsk({ permission }: { permission: string }) {
+  const roles = permission ? whomToAsk(permission) : [];
+  return (
+    <>
+      Ask an administrator of your tenant{permission && <> for the permission <code>{permission}</code></>}.{" "}
+      {roles.length > 0 && <>{roles.length > 1 ? "The roles" : "The role"} {roles.slice(0, 5).map((r, i) => <>{i > 0 && ", "}<b key={r}>{r}</b></>)}
+        {roles.length > 5 && ` and ${roles.length - 5} more`} {roles.length > 1 ? "have" : "has"} it.</>}
+      {permission && !roles.length && "No role has it by itself: a rule or an access policy has to give it to you."}
+    </>
+  );
+}
+
 /** Problem says what failed, what to do about it, and the id of the request for those who have to find it in a log. */
 export function Problem({ of }: { of: Failed }) {
   return (
     <div class="problem" role="alert">
       <strong>{titles[of.status] ?? (of.status >= 500 ? "The server failed" : "This did not work")}</strong>
       <p>{of.message}</p>
-      {of.status === 403 && (
-        <p>Ask an administrator of your tenant{of.permission && <> for a role with the permission <code>{of.permission}</code></>}: roles are
-          set in <code>policy.roles</code> of the configuration.</p>
-      )}
+      {of.status === 403 && <p><WhomToAsk permission={of.permission} /></p>}
       {of.todo && <p>{of.todo}</p>}
       {of.fields.length > 0 && <ul>{of.fields.map((f) => <li key={f.field}><code>{f.field}</code> {f.message}</li>)}</ul>}
       {of.status === 401 && login && <p><button type="button" onClick={logIn}>Log in</button></p>}

@@ -3,9 +3,10 @@ import { useSignal } from "@preact/signals";
 import { part, post, type Approval, type Authorization, type Schema } from "../api";
 import { short, visible, webAddress } from "../format";
 import { indented, parse } from "../json";
-import { loadApprovals, logInAgain, login } from "../store";
+import { can, loadApprovals, logInAgain, login } from "../store";
 import { SchemaForm } from "../ui/form";
 import { Json } from "../ui/json";
+import { WhomToAsk } from "../ui/page";
 import { When } from "../ui/show";
 import { titles } from "./titles";
 
@@ -79,10 +80,14 @@ function Arguments({ text, tool }: { text: string; tool: string }) {
   return <Json value={value} label={`Arguments of ${tool}`} />;
 }
 
+/** Others says that the caller cannot do what is waited for. */
+const Others = ({ permission }: { permission: string }) => <p class="dim">This waits for someone else. <WhomToAsk permission={permission} /></p>;
+
 type Doing = { ask: Waiting; busy: boolean; done: (f: () => Promise<unknown>) => void };
 
 function Decide({ ask, busy, done }: Doing) {
   const comment = useSignal("");
+  if (!can("sessions.approvals.decide")) return <Others permission="sessions.approvals.decide" />;
   const decide = (decision: string) => done(() => post(`/v1/approvals/${part(ask.id)}:decide`, {
     decision, comment: comment.value, arguments_hash: ask.argsHash,
   }));
@@ -99,6 +104,7 @@ function Decide({ ask, busy, done }: Doing) {
 function Answer({ ask, busy, done }: Doing) {
   const content = useSignal<unknown>({});
   const send = (action: string) => done(() => post(`/v1/approvals/${part(ask.id)}:answer`, action === "accept" ? { action, content: content.value } : { action }));
+  if (!can("sessions.approvals.answer")) return <Others permission="sessions.approvals.answer" />;
   return (
     <form class="answer-form" onSubmit={(e) => { e.preventDefault(); send("accept"); }}>
       {ask.schema && <SchemaForm schema={ask.schema} value={content.value} onInput={(v) => { content.value = v; }} />}
@@ -114,6 +120,7 @@ function Answer({ ask, busy, done }: Doing) {
 function Result({ ask, busy, done }: Doing) {
   const result = useSignal("");
   const send = (failed: boolean) => done(() => post(`/v1/approvals/${part(ask.id)}:answer`, { result: result.value, is_error: failed }));
+  if (!can("sessions.approvals.answer")) return <Others permission="sessions.approvals.answer" />;
   return (
     <div class="row">
       <input type="text" aria-label="Result" placeholder="Result" value={result} onInput={(e) => { result.value = e.currentTarget.value; }} />
@@ -145,6 +152,7 @@ function Resolve({ ask, busy, done }: Doing) {
   const send = (outcome: string) => done(() => post(`/v1/turns/${part(ask.turn)}:resolve`, {
     call_id: ask.call, outcome, result: outcome === "done" ? result.value : "",
   }));
+  if (!can("sessions.turns.resolve")) return <Others permission="sessions.turns.resolve" />;
   return (
     <div class="row">
       <input type="text" aria-label="Result" placeholder="Result, if it was done" value={result}

@@ -130,7 +130,9 @@ type LoadTurnResponse struct {
 	// budget or quota applied that a call would be reserved in, and the request of the turn carried no credentials.
 	MayRunAhead bool `protobuf:"varint,18,opt,name=may_run_ahead,json=mayRunAhead,proto3" json:"may_run_ahead,omitempty"`
 	// Database time. Deadlines are compared with it.
-	CurrentTime   *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
+	CurrentTime *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=current_time,json=currentTime,proto3" json:"current_time,omitempty"`
+	// The model of `agent` was chosen in the request of the turn: it is called, and no other.
+	ModelChosen   bool `protobuf:"varint,130,opt,name=model_chosen,json=modelChosen,proto3" json:"model_chosen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,6 +298,13 @@ func (x *LoadTurnResponse) GetCurrentTime() *timestamppb.Timestamp {
 		return x.CurrentTime
 	}
 	return nil
+}
+
+func (x *LoadTurnResponse) GetModelChosen() bool {
+	if x != nil {
+		return x.ModelChosen
+	}
+	return false
 }
 
 // GetRecordingRequest names a tool call of a re-run.
@@ -3214,7 +3223,7 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\x0fLoadTurnRequest\x12#\n" +
 	"\aturn_id\x18\x01 \x01(\tB\n" +
 	"\xe0A\x02\xbaH\x04r\x02\x10\x01R\x06turnId\x12!\n" +
-	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\xf4\a\n" +
+	"\fwith_context\x18\x02 \x01(\bR\vwithContext\"\x98\b\n" +
 	"\x10LoadTurnResponse\x12.\n" +
 	"\x04turn\x18\x01 \x01(\v2\x1a.windlass.sessions.v1.TurnR\x04turn\x121\n" +
 	"\x05agent\x18\x02 \x01(\v2\x1b.windlass.sessions.v1.AgentR\x05agent\x12;\n" +
@@ -3239,7 +3248,8 @@ const file_windlass_execution_v1_execution_proto_rawDesc = "" +
 	"\n" +
 	"agent_path\x18\x11 \x03(\tR\tagentPath\x12\"\n" +
 	"\rmay_run_ahead\x18\x12 \x01(\bR\vmayRunAhead\x12=\n" +
-	"\fcurrent_time\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\"\x81\x01\n" +
+	"\fcurrent_time\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\vcurrentTime\x12\"\n" +
+	"\fmodel_chosen\x18\x82\x01 \x01(\bR\vmodelChosen\"\x81\x01\n" +
 	"\x13GetRecordingRequest\x12 \n" +
 	"\aturn_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x06turnId\x12&\n" +
 	"\n" +

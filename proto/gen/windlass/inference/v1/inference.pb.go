@@ -99,7 +99,10 @@ type ResolveChainRequest struct {
 	// Modalities of the input; empty = unknown.
 	Modalities []string `protobuf:"bytes,6,rep,name=modalities,proto3" json:"modalities,omitempty"`
 	// Estimated tokens of the conversation.
-	Size          int64 `protobuf:"varint,7,opt,name=size,proto3" json:"size,omitempty"`
+	Size int64 `protobuf:"varint,7,opt,name=size,proto3" json:"size,omitempty"`
+	// `model` was chosen for the turn: the chain is this model only. When a route applies, it must be one of the route's targets, otherwise
+	// the call fails with INVALID_ARGUMENT.
+	Chosen        bool `protobuf:"varint,130,opt,name=chosen,proto3" json:"chosen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -181,6 +184,13 @@ func (x *ResolveChainRequest) GetSize() int64 {
 		return x.Size
 	}
 	return 0
+}
+
+func (x *ResolveChainRequest) GetChosen() bool {
+	if x != nil {
+		return x.Chosen
+	}
+	return false
 }
 
 // Chain is the models that a turn calls.
@@ -1853,7 +1863,7 @@ var File_windlass_inference_v1_inference_proto protoreflect.FileDescriptor
 
 const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a%windlass/inference/v1/embedding.proto\x1a\"windlass/inference/v1/health.proto\x1a windlass/inference/v1/tool.proto\x1a!windlass/inference/v1/trial.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xb3\x02\n" +
+	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a%windlass/inference/v1/embedding.proto\x1a\"windlass/inference/v1/health.proto\x1a windlass/inference/v1/tool.proto\x1a!windlass/inference/v1/trial.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xcc\x02\n" +
 	"\x13ResolveChainRequest\x12\"\n" +
 	"\bagent_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
 	"\x05model\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12-\n" +
@@ -1864,7 +1874,8 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\n" +
 	"modalities\x18\x06 \x03(\tB\b\xbaH\x05\x92\x01\x02\x10\bR\n" +
 	"modalities\x12\x12\n" +
-	"\x04size\x18\a \x01(\x03R\x04size\"\x8c\x02\n" +
+	"\x04size\x18\a \x01(\x03R\x04size\x12\x17\n" +
+	"\x06chosen\x18\x82\x01 \x01(\bR\x06chosen\"\x8c\x02\n" +
 	"\x05Chain\x12<\n" +
 	"\atargets\x18\x01 \x03(\v2\".windlass.inference.v1.ChainTargetR\atargets\x12>\n" +
 	"\askipped\x18\x02 \x03(\v2$.windlass.inference.v1.SkippedTargetR\askipped\x12\x14\n" +

@@ -136,9 +136,15 @@ type Caller struct {
 	// Roles, as used in policy rules.
 	Roles []string `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
 	// Name of the token's issuer, as in `identity.issuers`; empty for a caller without a token.
-	Issuer        string `protobuf:"bytes,5,opt,name=issuer,proto3" json:"issuer,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Issuer string `protobuf:"bytes,5,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// Permissions of the caller by rules and access policies, as they are evaluated for its next calls: globs over permissions in which "*"
+	// stands for any text and "?" for one character. A glob that starts with "!" removes what it matches, whatever the others grant.
+	Permissions []string `protobuf:"bytes,130,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	// Roles that would give the caller permissions if it had them, by rules and by access policies of its tenant, by name; at most 100. It says
+	// which role to ask for.
+	RolesWithPermissions []*RolePermissions `protobuf:"bytes,131,rep,name=roles_with_permissions,json=rolesWithPermissions,proto3" json:"roles_with_permissions,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Caller) Reset() {
@@ -206,6 +212,75 @@ func (x *Caller) GetIssuer() string {
 	return ""
 }
 
+func (x *Caller) GetPermissions() []string {
+	if x != nil {
+		return x.Permissions
+	}
+	return nil
+}
+
+func (x *Caller) GetRolesWithPermissions() []*RolePermissions {
+	if x != nil {
+		return x.RolesWithPermissions
+	}
+	return nil
+}
+
+// RolePermissions is what a role grants. Access policies with conditions besides the role are not part of it.
+type RolePermissions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the role; it may be a glob.
+	Role string `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	// Globs over permissions that it grants.
+	Permissions   []string `protobuf:"bytes,2,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolePermissions) Reset() {
+	*x = RolePermissions{}
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolePermissions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolePermissions) ProtoMessage() {}
+
+func (x *RolePermissions) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolePermissions.ProtoReflect.Descriptor instead.
+func (*RolePermissions) Descriptor() ([]byte, []int) {
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RolePermissions) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *RolePermissions) GetPermissions() []string {
+	if x != nil {
+		return x.Permissions
+	}
+	return nil
+}
+
 // GetPermissionsRequest names a principal.
 type GetPermissionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -217,7 +292,7 @@ type GetPermissionsRequest struct {
 
 func (x *GetPermissionsRequest) Reset() {
 	*x = GetPermissionsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[2]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -229,7 +304,7 @@ func (x *GetPermissionsRequest) String() string {
 func (*GetPermissionsRequest) ProtoMessage() {}
 
 func (x *GetPermissionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[2]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -242,7 +317,7 @@ func (x *GetPermissionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPermissionsRequest.ProtoReflect.Descriptor instead.
 func (*GetPermissionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{2}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetPermissionsRequest) GetPrincipal() *Principal {
@@ -272,7 +347,7 @@ type GetPermissionsResponse struct {
 
 func (x *GetPermissionsResponse) Reset() {
 	*x = GetPermissionsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -284,7 +359,7 @@ func (x *GetPermissionsResponse) String() string {
 func (*GetPermissionsResponse) ProtoMessage() {}
 
 func (x *GetPermissionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[3]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -297,7 +372,7 @@ func (x *GetPermissionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPermissionsResponse.ProtoReflect.Descriptor instead.
 func (*GetPermissionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetPermissionsResponse) GetPermissions() []string {
@@ -371,7 +446,7 @@ type DecideToolRequest struct {
 
 func (x *DecideToolRequest) Reset() {
 	*x = DecideToolRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -383,7 +458,7 @@ func (x *DecideToolRequest) String() string {
 func (*DecideToolRequest) ProtoMessage() {}
 
 func (x *DecideToolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[4]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -396,7 +471,7 @@ func (x *DecideToolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideToolRequest.ProtoReflect.Descriptor instead.
 func (*DecideToolRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DecideToolRequest) GetPrincipal() *Principal {
@@ -505,7 +580,7 @@ type ToolGroupMembers struct {
 
 func (x *ToolGroupMembers) Reset() {
 	*x = ToolGroupMembers{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -517,7 +592,7 @@ func (x *ToolGroupMembers) String() string {
 func (*ToolGroupMembers) ProtoMessage() {}
 
 func (x *ToolGroupMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -530,7 +605,7 @@ func (x *ToolGroupMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolGroupMembers.ProtoReflect.Descriptor instead.
 func (*ToolGroupMembers) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ToolGroupMembers) GetGroup() string {
@@ -565,7 +640,7 @@ type CheckApprovalRulesRequest struct {
 
 func (x *CheckApprovalRulesRequest) Reset() {
 	*x = CheckApprovalRulesRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +652,7 @@ func (x *CheckApprovalRulesRequest) String() string {
 func (*CheckApprovalRulesRequest) ProtoMessage() {}
 
 func (x *CheckApprovalRulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +665,7 @@ func (x *CheckApprovalRulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckApprovalRulesRequest.ProtoReflect.Descriptor instead.
 func (*CheckApprovalRulesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CheckApprovalRulesRequest) GetRules() []*ApprovalRule {
@@ -611,7 +686,7 @@ type CheckApprovalRulesResponse struct {
 
 func (x *CheckApprovalRulesResponse) Reset() {
 	*x = CheckApprovalRulesResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +698,7 @@ func (x *CheckApprovalRulesResponse) String() string {
 func (*CheckApprovalRulesResponse) ProtoMessage() {}
 
 func (x *CheckApprovalRulesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +711,7 @@ func (x *CheckApprovalRulesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckApprovalRulesResponse.ProtoReflect.Descriptor instead.
 func (*CheckApprovalRulesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CheckApprovalRulesResponse) GetFaults() []*ApprovalRuleFault {
@@ -661,7 +736,7 @@ type ApprovalRuleFault struct {
 
 func (x *ApprovalRuleFault) Reset() {
 	*x = ApprovalRuleFault{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +748,7 @@ func (x *ApprovalRuleFault) String() string {
 func (*ApprovalRuleFault) ProtoMessage() {}
 
 func (x *ApprovalRuleFault) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +761,7 @@ func (x *ApprovalRuleFault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRuleFault.ProtoReflect.Descriptor instead.
 func (*ApprovalRuleFault) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ApprovalRuleFault) GetIndex() uint32 {
@@ -725,7 +800,7 @@ type FilterToolsRequest struct {
 
 func (x *FilterToolsRequest) Reset() {
 	*x = FilterToolsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +812,7 @@ func (x *FilterToolsRequest) String() string {
 func (*FilterToolsRequest) ProtoMessage() {}
 
 func (x *FilterToolsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -750,7 +825,7 @@ func (x *FilterToolsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilterToolsRequest.ProtoReflect.Descriptor instead.
 func (*FilterToolsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FilterToolsRequest) GetPrincipal() *Principal {
@@ -787,7 +862,7 @@ type FilterToolsResponse struct {
 
 func (x *FilterToolsResponse) Reset() {
 	*x = FilterToolsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +874,7 @@ func (x *FilterToolsResponse) String() string {
 func (*FilterToolsResponse) ProtoMessage() {}
 
 func (x *FilterToolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +887,7 @@ func (x *FilterToolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilterToolsResponse.ProtoReflect.Descriptor instead.
 func (*FilterToolsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FilterToolsResponse) GetTools() []string {
@@ -844,7 +919,7 @@ type RecordDenialRequest struct {
 
 func (x *RecordDenialRequest) Reset() {
 	*x = RecordDenialRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +931,7 @@ func (x *RecordDenialRequest) String() string {
 func (*RecordDenialRequest) ProtoMessage() {}
 
 func (x *RecordDenialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +944,7 @@ func (x *RecordDenialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordDenialRequest.ProtoReflect.Descriptor instead.
 func (*RecordDenialRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RecordDenialRequest) GetPrincipal() *Principal {
@@ -939,7 +1014,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1026,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1039,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Decision) GetId() string {
@@ -1104,7 +1179,7 @@ type RecordDecisionsRequest struct {
 
 func (x *RecordDecisionsRequest) Reset() {
 	*x = RecordDecisionsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1191,7 @@ func (x *RecordDecisionsRequest) String() string {
 func (*RecordDecisionsRequest) ProtoMessage() {}
 
 func (x *RecordDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1204,7 @@ func (x *RecordDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*RecordDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RecordDecisionsRequest) GetRecords() [][]byte {
@@ -1148,7 +1223,7 @@ type RecordDecisionsResponse struct {
 
 func (x *RecordDecisionsResponse) Reset() {
 	*x = RecordDecisionsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1235,7 @@ func (x *RecordDecisionsResponse) String() string {
 func (*RecordDecisionsResponse) ProtoMessage() {}
 
 func (x *RecordDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1248,7 @@ func (x *RecordDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*RecordDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 // ListDecisionsRequest pages through decisions.
@@ -1195,7 +1270,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1282,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1295,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListDecisionsRequest) GetPageSize() int32 {
@@ -1271,7 +1346,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1283,7 +1358,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1296,7 +1371,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*Decision {
@@ -1324,7 +1399,7 @@ type GetDecisionRequest struct {
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1411,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1424,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetDecisionRequest) GetDecisionId() string {
@@ -1372,7 +1447,7 @@ type ForgetTurnsRequest struct {
 
 func (x *ForgetTurnsRequest) Reset() {
 	*x = ForgetTurnsRequest{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1459,7 @@ func (x *ForgetTurnsRequest) String() string {
 func (*ForgetTurnsRequest) ProtoMessage() {}
 
 func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1472,7 @@ func (x *ForgetTurnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsRequest.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{18}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ForgetTurnsRequest) GetTenant() string {
@@ -1423,7 +1498,7 @@ type ForgetTurnsResponse struct {
 
 func (x *ForgetTurnsResponse) Reset() {
 	*x = ForgetTurnsResponse{}
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1510,7 @@ func (x *ForgetTurnsResponse) String() string {
 func (*ForgetTurnsResponse) ProtoMessage() {}
 
 func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_windlass_policy_v1_policy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1523,7 @@ func (x *ForgetTurnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetTurnsResponse.ProtoReflect.Descriptor instead.
 func (*ForgetTurnsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{19}
+	return file_windlass_policy_v1_policy_proto_rawDescGZIP(), []int{20}
 }
 
 var File_windlass_policy_v1_policy_proto protoreflect.FileDescriptor
@@ -1456,13 +1531,18 @@ var File_windlass_policy_v1_policy_proto protoreflect.FileDescriptor
 const file_windlass_policy_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"\x1fwindlass/policy/v1/policy.proto\x12\x12windlass.policy.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1fwindlass/policy/v1/quotas.proto\x1a\x1fwindlass/policy/v1/shield.proto\x1a\x1ewindlass/turn/v1/content.proto\"\x12\n" +
-	"\x10GetCallerRequest\"\x9f\x01\n" +
+	"\x10GetCallerRequest\"\x9e\x02\n" +
 	"\x06Caller\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x125\n" +
 	"\x04kind\x18\x03 \x01(\x0e2!.windlass.policy.v1.PrincipalKindR\x04kind\x12\x14\n" +
 	"\x05roles\x18\x04 \x03(\tR\x05roles\x12\x16\n" +
-	"\x06issuer\x18\x05 \x01(\tR\x06issuer\"_\n" +
+	"\x06issuer\x18\x05 \x01(\tR\x06issuer\x12!\n" +
+	"\vpermissions\x18\x82\x01 \x03(\tR\vpermissions\x12Z\n" +
+	"\x16roles_with_permissions\x18\x83\x01 \x03(\v2#.windlass.policy.v1.RolePermissionsR\x14rolesWithPermissions\"G\n" +
+	"\x0fRolePermissions\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12 \n" +
+	"\vpermissions\x18\x02 \x03(\tR\vpermissions\"_\n" +
 	"\x15GetPermissionsRequest\x12F\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1d.windlass.policy.v1.PrincipalB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\tprincipal\"\xe5\x02\n" +
 	"\x16GetPermissionsResponse\x12 \n" +
@@ -1594,90 +1674,92 @@ func file_windlass_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_windlass_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_windlass_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_windlass_policy_v1_policy_proto_goTypes = []any{
 	(DecisionKind)(0),                  // 0: windlass.policy.v1.DecisionKind
 	(*GetCallerRequest)(nil),           // 1: windlass.policy.v1.GetCallerRequest
 	(*Caller)(nil),                     // 2: windlass.policy.v1.Caller
-	(*GetPermissionsRequest)(nil),      // 3: windlass.policy.v1.GetPermissionsRequest
-	(*GetPermissionsResponse)(nil),     // 4: windlass.policy.v1.GetPermissionsResponse
-	(*DecideToolRequest)(nil),          // 5: windlass.policy.v1.DecideToolRequest
-	(*ToolGroupMembers)(nil),           // 6: windlass.policy.v1.ToolGroupMembers
-	(*CheckApprovalRulesRequest)(nil),  // 7: windlass.policy.v1.CheckApprovalRulesRequest
-	(*CheckApprovalRulesResponse)(nil), // 8: windlass.policy.v1.CheckApprovalRulesResponse
-	(*ApprovalRuleFault)(nil),          // 9: windlass.policy.v1.ApprovalRuleFault
-	(*FilterToolsRequest)(nil),         // 10: windlass.policy.v1.FilterToolsRequest
-	(*FilterToolsResponse)(nil),        // 11: windlass.policy.v1.FilterToolsResponse
-	(*RecordDenialRequest)(nil),        // 12: windlass.policy.v1.RecordDenialRequest
-	(*Decision)(nil),                   // 13: windlass.policy.v1.Decision
-	(*RecordDecisionsRequest)(nil),     // 14: windlass.policy.v1.RecordDecisionsRequest
-	(*RecordDecisionsResponse)(nil),    // 15: windlass.policy.v1.RecordDecisionsResponse
-	(*ListDecisionsRequest)(nil),       // 16: windlass.policy.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 17: windlass.policy.v1.ListDecisionsResponse
-	(*GetDecisionRequest)(nil),         // 18: windlass.policy.v1.GetDecisionRequest
-	(*ForgetTurnsRequest)(nil),         // 19: windlass.policy.v1.ForgetTurnsRequest
-	(*ForgetTurnsResponse)(nil),        // 20: windlass.policy.v1.ForgetTurnsResponse
-	nil,                                // 21: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	(PrincipalKind)(0),                 // 22: windlass.policy.v1.PrincipalKind
-	(*Principal)(nil),                  // 23: windlass.policy.v1.Principal
-	(*durationpb.Duration)(nil),        // 24: google.protobuf.Duration
-	(*EffectiveQuota)(nil),             // 25: windlass.policy.v1.EffectiveQuota
-	(v1.EffectClass)(0),                // 26: windlass.turn.v1.EffectClass
-	(*structpb.Struct)(nil),            // 27: google.protobuf.Struct
-	(*ApprovalRule)(nil),               // 28: windlass.policy.v1.ApprovalRule
-	(*timestamppb.Timestamp)(nil),      // 29: google.protobuf.Timestamp
-	(*ApprovalRequirement)(nil),        // 30: windlass.policy.v1.ApprovalRequirement
-	(*CheckTextRequest)(nil),           // 31: windlass.policy.v1.CheckTextRequest
-	(*CheckTextResponse)(nil),          // 32: windlass.policy.v1.CheckTextResponse
+	(*RolePermissions)(nil),            // 3: windlass.policy.v1.RolePermissions
+	(*GetPermissionsRequest)(nil),      // 4: windlass.policy.v1.GetPermissionsRequest
+	(*GetPermissionsResponse)(nil),     // 5: windlass.policy.v1.GetPermissionsResponse
+	(*DecideToolRequest)(nil),          // 6: windlass.policy.v1.DecideToolRequest
+	(*ToolGroupMembers)(nil),           // 7: windlass.policy.v1.ToolGroupMembers
+	(*CheckApprovalRulesRequest)(nil),  // 8: windlass.policy.v1.CheckApprovalRulesRequest
+	(*CheckApprovalRulesResponse)(nil), // 9: windlass.policy.v1.CheckApprovalRulesResponse
+	(*ApprovalRuleFault)(nil),          // 10: windlass.policy.v1.ApprovalRuleFault
+	(*FilterToolsRequest)(nil),         // 11: windlass.policy.v1.FilterToolsRequest
+	(*FilterToolsResponse)(nil),        // 12: windlass.policy.v1.FilterToolsResponse
+	(*RecordDenialRequest)(nil),        // 13: windlass.policy.v1.RecordDenialRequest
+	(*Decision)(nil),                   // 14: windlass.policy.v1.Decision
+	(*RecordDecisionsRequest)(nil),     // 15: windlass.policy.v1.RecordDecisionsRequest
+	(*RecordDecisionsResponse)(nil),    // 16: windlass.policy.v1.RecordDecisionsResponse
+	(*ListDecisionsRequest)(nil),       // 17: windlass.policy.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 18: windlass.policy.v1.ListDecisionsResponse
+	(*GetDecisionRequest)(nil),         // 19: windlass.policy.v1.GetDecisionRequest
+	(*ForgetTurnsRequest)(nil),         // 20: windlass.policy.v1.ForgetTurnsRequest
+	(*ForgetTurnsResponse)(nil),        // 21: windlass.policy.v1.ForgetTurnsResponse
+	nil,                                // 22: windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	(PrincipalKind)(0),                 // 23: windlass.policy.v1.PrincipalKind
+	(*Principal)(nil),                  // 24: windlass.policy.v1.Principal
+	(*durationpb.Duration)(nil),        // 25: google.protobuf.Duration
+	(*EffectiveQuota)(nil),             // 26: windlass.policy.v1.EffectiveQuota
+	(v1.EffectClass)(0),                // 27: windlass.turn.v1.EffectClass
+	(*structpb.Struct)(nil),            // 28: google.protobuf.Struct
+	(*ApprovalRule)(nil),               // 29: windlass.policy.v1.ApprovalRule
+	(*timestamppb.Timestamp)(nil),      // 30: google.protobuf.Timestamp
+	(*ApprovalRequirement)(nil),        // 31: windlass.policy.v1.ApprovalRequirement
+	(*CheckTextRequest)(nil),           // 32: windlass.policy.v1.CheckTextRequest
+	(*CheckTextResponse)(nil),          // 33: windlass.policy.v1.CheckTextResponse
 }
 var file_windlass_policy_v1_policy_proto_depIdxs = []int32{
-	22, // 0: windlass.policy.v1.Caller.kind:type_name -> windlass.policy.v1.PrincipalKind
-	23, // 1: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
-	21, // 2: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
-	24, // 3: windlass.policy.v1.GetPermissionsResponse.max_age:type_name -> google.protobuf.Duration
-	25, // 4: windlass.policy.v1.GetPermissionsResponse.quota:type_name -> windlass.policy.v1.EffectiveQuota
-	23, // 5: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
-	26, // 6: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
-	27, // 7: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
-	28, // 8: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
-	6,  // 9: windlass.policy.v1.DecideToolRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
-	28, // 10: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
-	9,  // 11: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
-	23, // 12: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
-	6,  // 13: windlass.policy.v1.FilterToolsRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
-	23, // 14: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
-	29, // 15: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	0,  // 16: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
-	30, // 17: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
-	24, // 18: windlass.policy.v1.Decision.latency:type_name -> google.protobuf.Duration
-	13, // 19: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
-	3,  // 20: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
-	5,  // 21: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
-	14, // 22: windlass.policy.v1.PolicyService.RecordDecisions:input_type -> windlass.policy.v1.RecordDecisionsRequest
-	10, // 23: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
-	7,  // 24: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
-	31, // 25: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
-	12, // 26: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
-	19, // 27: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
-	16, // 28: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
-	18, // 29: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
-	1,  // 30: windlass.policy.v1.PolicyService.GetCaller:input_type -> windlass.policy.v1.GetCallerRequest
-	4,  // 31: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
-	13, // 32: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
-	15, // 33: windlass.policy.v1.PolicyService.RecordDecisions:output_type -> windlass.policy.v1.RecordDecisionsResponse
-	11, // 34: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
-	8,  // 35: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
-	32, // 36: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
-	13, // 37: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
-	20, // 38: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
-	17, // 39: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
-	13, // 40: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
-	2,  // 41: windlass.policy.v1.PolicyService.GetCaller:output_type -> windlass.policy.v1.Caller
-	31, // [31:42] is the sub-list for method output_type
-	20, // [20:31] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	23, // 0: windlass.policy.v1.Caller.kind:type_name -> windlass.policy.v1.PrincipalKind
+	3,  // 1: windlass.policy.v1.Caller.roles_with_permissions:type_name -> windlass.policy.v1.RolePermissions
+	24, // 2: windlass.policy.v1.GetPermissionsRequest.principal:type_name -> windlass.policy.v1.Principal
+	22, // 3: windlass.policy.v1.GetPermissionsResponse.denied_by:type_name -> windlass.policy.v1.GetPermissionsResponse.DeniedByEntry
+	25, // 4: windlass.policy.v1.GetPermissionsResponse.max_age:type_name -> google.protobuf.Duration
+	26, // 5: windlass.policy.v1.GetPermissionsResponse.quota:type_name -> windlass.policy.v1.EffectiveQuota
+	24, // 6: windlass.policy.v1.DecideToolRequest.principal:type_name -> windlass.policy.v1.Principal
+	27, // 7: windlass.policy.v1.DecideToolRequest.effect:type_name -> windlass.turn.v1.EffectClass
+	28, // 8: windlass.policy.v1.DecideToolRequest.arguments:type_name -> google.protobuf.Struct
+	29, // 9: windlass.policy.v1.DecideToolRequest.approval_rules:type_name -> windlass.policy.v1.ApprovalRule
+	7,  // 10: windlass.policy.v1.DecideToolRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
+	29, // 11: windlass.policy.v1.CheckApprovalRulesRequest.rules:type_name -> windlass.policy.v1.ApprovalRule
+	10, // 12: windlass.policy.v1.CheckApprovalRulesResponse.faults:type_name -> windlass.policy.v1.ApprovalRuleFault
+	24, // 13: windlass.policy.v1.FilterToolsRequest.principal:type_name -> windlass.policy.v1.Principal
+	7,  // 14: windlass.policy.v1.FilterToolsRequest.groups:type_name -> windlass.policy.v1.ToolGroupMembers
+	24, // 15: windlass.policy.v1.RecordDenialRequest.principal:type_name -> windlass.policy.v1.Principal
+	30, // 16: windlass.policy.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 17: windlass.policy.v1.Decision.kind:type_name -> windlass.policy.v1.DecisionKind
+	31, // 18: windlass.policy.v1.Decision.approval:type_name -> windlass.policy.v1.ApprovalRequirement
+	25, // 19: windlass.policy.v1.Decision.latency:type_name -> google.protobuf.Duration
+	14, // 20: windlass.policy.v1.ListDecisionsResponse.decisions:type_name -> windlass.policy.v1.Decision
+	4,  // 21: windlass.policy.v1.PolicyService.GetPermissions:input_type -> windlass.policy.v1.GetPermissionsRequest
+	6,  // 22: windlass.policy.v1.PolicyService.DecideTool:input_type -> windlass.policy.v1.DecideToolRequest
+	15, // 23: windlass.policy.v1.PolicyService.RecordDecisions:input_type -> windlass.policy.v1.RecordDecisionsRequest
+	11, // 24: windlass.policy.v1.PolicyService.FilterTools:input_type -> windlass.policy.v1.FilterToolsRequest
+	8,  // 25: windlass.policy.v1.PolicyService.CheckApprovalRules:input_type -> windlass.policy.v1.CheckApprovalRulesRequest
+	32, // 26: windlass.policy.v1.PolicyService.CheckText:input_type -> windlass.policy.v1.CheckTextRequest
+	13, // 27: windlass.policy.v1.PolicyService.RecordDenial:input_type -> windlass.policy.v1.RecordDenialRequest
+	20, // 28: windlass.policy.v1.PolicyService.ForgetTurns:input_type -> windlass.policy.v1.ForgetTurnsRequest
+	17, // 29: windlass.policy.v1.PolicyService.ListDecisions:input_type -> windlass.policy.v1.ListDecisionsRequest
+	19, // 30: windlass.policy.v1.PolicyService.GetDecision:input_type -> windlass.policy.v1.GetDecisionRequest
+	1,  // 31: windlass.policy.v1.PolicyService.GetCaller:input_type -> windlass.policy.v1.GetCallerRequest
+	5,  // 32: windlass.policy.v1.PolicyService.GetPermissions:output_type -> windlass.policy.v1.GetPermissionsResponse
+	14, // 33: windlass.policy.v1.PolicyService.DecideTool:output_type -> windlass.policy.v1.Decision
+	16, // 34: windlass.policy.v1.PolicyService.RecordDecisions:output_type -> windlass.policy.v1.RecordDecisionsResponse
+	12, // 35: windlass.policy.v1.PolicyService.FilterTools:output_type -> windlass.policy.v1.FilterToolsResponse
+	9,  // 36: windlass.policy.v1.PolicyService.CheckApprovalRules:output_type -> windlass.policy.v1.CheckApprovalRulesResponse
+	33, // 37: windlass.policy.v1.PolicyService.CheckText:output_type -> windlass.policy.v1.CheckTextResponse
+	14, // 38: windlass.policy.v1.PolicyService.RecordDenial:output_type -> windlass.policy.v1.Decision
+	21, // 39: windlass.policy.v1.PolicyService.ForgetTurns:output_type -> windlass.policy.v1.ForgetTurnsResponse
+	18, // 40: windlass.policy.v1.PolicyService.ListDecisions:output_type -> windlass.policy.v1.ListDecisionsResponse
+	14, // 41: windlass.policy.v1.PolicyService.GetDecision:output_type -> windlass.policy.v1.Decision
+	2,  // 42: windlass.policy.v1.PolicyService.GetCaller:output_type -> windlass.policy.v1.Caller
+	32, // [32:43] is the sub-list for method output_type
+	21, // [21:32] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_windlass_policy_v1_policy_proto_init() }
@@ -1695,7 +1777,7 @@ func file_windlass_policy_v1_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_policy_v1_policy_proto_rawDesc), len(file_windlass_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

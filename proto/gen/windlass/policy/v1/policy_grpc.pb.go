@@ -69,7 +69,8 @@ type PolicyServiceClient interface {
 	// GetDecision returns a recorded decision.
 	// Errors: NOT_FOUND when it does not exist.
 	GetDecision(ctx context.Context, in *GetDecisionRequest, opts ...grpc.CallOption) (*Decision, error)
-	// GetCaller returns who the caller is, as Windlass sees it: what its token or its connection says. Every authenticated caller may ask.
+	// GetCaller returns who the caller is, as Windlass sees it: what its token or its connection says, and its permissions. Every
+	// authenticated caller may ask.
 	GetCaller(ctx context.Context, in *GetCallerRequest, opts ...grpc.CallOption) (*Caller, error)
 }
 
@@ -226,7 +227,8 @@ type PolicyServiceServer interface {
 	// GetDecision returns a recorded decision.
 	// Errors: NOT_FOUND when it does not exist.
 	GetDecision(context.Context, *GetDecisionRequest) (*Decision, error)
-	// GetCaller returns who the caller is, as Windlass sees it: what its token or its connection says. Every authenticated caller may ask.
+	// GetCaller returns who the caller is, as Windlass sees it: what its token or its connection says, and its permissions. Every
+	// authenticated caller may ask.
 	GetCaller(context.Context, *GetCallerRequest) (*Caller, error)
 	mustEmbedUnimplementedPolicyServiceServer()
 }

@@ -28,6 +28,7 @@ const (
 	SessionService_ListMessages_FullMethodName   = "/windlass.sessions.v1.SessionService/ListMessages"
 	SessionService_ForkSession_FullMethodName    = "/windlass.sessions.v1.SessionService/ForkSession"
 	SessionService_ExportSession_FullMethodName  = "/windlass.sessions.v1.SessionService/ExportSession"
+	SessionService_ImportSession_FullMethodName  = "/windlass.sessions.v1.SessionService/ImportSession"
 )
 
 // SessionServiceClient is the client API for SessionService service.
@@ -59,11 +60,18 @@ type SessionServiceClient interface {
 	// starts with session.forked. With an idempotency key, repeating the same request returns the same session.
 	// Errors: ALREADY_EXISTS/IDEMPOTENCY_CONFLICT when the key was used with a different body.
 	ForkSession(ctx context.Context, in *ForkSessionRequest, opts ...grpc.CallOption) (*Session, error)
-	// ExportSession returns a complete session in one response: as data, or as a Markdown transcript. Over HTTP the transcript is the body
-	// itself, text/markdown.
+	// ExportSession returns a complete session in one response: as data, or as a transcript in Markdown or PDF. Over HTTP the transcript is
+	// the body itself, text/markdown or application/pdf.
 	// Errors: INVALID_ARGUMENT/TOO_LARGE when the session exceeds the export limit (12 MiB unless configured otherwise); read its lists
 	// page by page instead.
 	ExportSession(ctx context.Context, in *ExportSessionRequest, opts ...grpc.CallOption) (*ExportSessionResponse, error)
+	// ImportSession opens a session for the caller with the messages of an export in format "json". The new session has no connection to the
+	// exported one: its messages have IDs of their own, and it can be imported where that session does not exist. Messages count as tainted,
+	// since anyone may have written the file. The journal of the new session starts with session.forked, without an origin. With an idempotency
+	// key, repeating the same request returns the same session.
+	// Errors: INVALID_ARGUMENT when the messages are no conversation; INVALID_ARGUMENT/TOO_LARGE when they exceed the export limit (12 MiB
+	// unless configured otherwise) or, over HTTP, the limit of bodies (gateway.max_body, 2 MiB unless configured otherwise); ALREADY_EXISTS/IDEMPOTENCY_CONFLICT when the key was used with a different body.
+	ImportSession(ctx context.Context, in *ImportSessionRequest, opts ...grpc.CallOption) (*Session, error)
 }
 
 type sessionServiceClient struct {
@@ -164,6 +172,16 @@ func (c *sessionServiceClient) ExportSession(ctx context.Context, in *ExportSess
 	return out, nil
 }
 
+func (c *sessionServiceClient) ImportSession(ctx context.Context, in *ImportSessionRequest, opts ...grpc.CallOption) (*Session, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Session)
+	err := c.cc.Invoke(ctx, SessionService_ImportSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SessionServiceServer is the server API for SessionService service.
 // All implementations must embed UnimplementedSessionServiceServer
 // for forward compatibility.
@@ -193,11 +211,18 @@ type SessionServiceServer interface {
 	// starts with session.forked. With an idempotency key, repeating the same request returns the same session.
 	// Errors: ALREADY_EXISTS/IDEMPOTENCY_CONFLICT when the key was used with a different body.
 	ForkSession(context.Context, *ForkSessionRequest) (*Session, error)
-	// ExportSession returns a complete session in one response: as data, or as a Markdown transcript. Over HTTP the transcript is the body
-	// itself, text/markdown.
+	// ExportSession returns a complete session in one response: as data, or as a transcript in Markdown or PDF. Over HTTP the transcript is
+	// the body itself, text/markdown or application/pdf.
 	// Errors: INVALID_ARGUMENT/TOO_LARGE when the session exceeds the export limit (12 MiB unless configured otherwise); read its lists
 	// page by page instead.
 	ExportSession(context.Context, *ExportSessionRequest) (*ExportSessionResponse, error)
+	// ImportSession opens a session for the caller with the messages of an export in format "json". The new session has no connection to the
+	// exported one: its messages have IDs of their own, and it can be imported where that session does not exist. Messages count as tainted,
+	// since anyone may have written the file. The journal of the new session starts with session.forked, without an origin. With an idempotency
+	// key, repeating the same request returns the same session.
+	// Errors: INVALID_ARGUMENT when the messages are no conversation; INVALID_ARGUMENT/TOO_LARGE when they exceed the export limit (12 MiB
+	// unless configured otherwise) or, over HTTP, the limit of bodies (gateway.max_body, 2 MiB unless configured otherwise); ALREADY_EXISTS/IDEMPOTENCY_CONFLICT when the key was used with a different body.
+	ImportSession(context.Context, *ImportSessionRequest) (*Session, error)
 	mustEmbedUnimplementedSessionServiceServer()
 }
 
@@ -234,6 +259,9 @@ func (UnimplementedSessionServiceServer) ForkSession(context.Context, *ForkSessi
 }
 func (UnimplementedSessionServiceServer) ExportSession(context.Context, *ExportSessionRequest) (*ExportSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ExportSession not implemented")
+}
+func (UnimplementedSessionServiceServer) ImportSession(context.Context, *ImportSessionRequest) (*Session, error) {
+	return nil, status.Error(codes.Unimplemented, "method ImportSession not implemented")
 }
 func (UnimplementedSessionServiceServer) mustEmbedUnimplementedSessionServiceServer() {}
 func (UnimplementedSessionServiceServer) testEmbeddedByValue()                        {}
@@ -418,6 +446,24 @@ func _SessionService_ExportSession_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionService_ImportSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ImportSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).ImportSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_ImportSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).ImportSession(ctx, req.(*ImportSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SessionService_ServiceDesc is the grpc.ServiceDesc for SessionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -460,6 +506,10 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ExportSession",
 			Handler:    _SessionService_ExportSession_Handler,
+		},
+		{
+			MethodName: "ImportSession",
+			Handler:    _SessionService_ImportSession_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,6 +1,6 @@
 // One operation: what it does, takes and answers, and a form that calls it.
 import { useSignal } from "@preact/signals";
-import { can, Copy, Json } from "../../ui";
+import { can, Copy, Json, WhomToAsk } from "../../ui";
 import { Attempt } from "./attempt";
 import { choices, events, inner, resolved, typeName, type Document, type Operation } from "./document";
 import type { Schema } from "../../api";
@@ -17,7 +17,7 @@ export function OperationView({ of: o, document }: { of: Operation; document: Do
         Operation <code>{o.id}</code>.
       </p>
       {refused.length > 0
-        ? <p class="note bad">You may not call this: it needs the permission <code>{refused[0]}</code>. Ask an administrator of your tenant for a role that has it.</p>
+        ? <p class="note bad">You may not call this: it needs the permission <code>{refused[0]}</code>. <WhomToAsk permission={refused[0]!} /></p>
         : <Attempt of={o} document={document} />}
       {o.bodies.map(([media, content]) => content.schema && media.includes("json") && (
         <section key={media}><h3>Body</h3><Fields of={content.schema} document={document} /></section>

@@ -35,6 +35,8 @@ type StoredTools struct {
 	OutputSchema *structpb.Struct `protobuf:"bytes,60,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
 	// It neither reads nor writes the memory of its user.
 	WithoutMemory bool `protobuf:"varint,120,opt,name=without_memory,json=withoutMemory,proto3" json:"without_memory,omitempty"`
+	// Model that its client chose, "provider/model"; empty = that of the agent.
+	Model         string `protobuf:"bytes,130,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -102,6 +104,13 @@ func (x *StoredTools) GetWithoutMemory() bool {
 		return x.WithoutMemory
 	}
 	return false
+}
+
+func (x *StoredTools) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
 }
 
 // StoredPinnedTool is one tool of a turn's surface.
@@ -318,14 +327,15 @@ var File_windlass_sessions_store_v1_turn_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_turn_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/sessions/store/v1/turn.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xd5\x02\n" +
+	"%windlass/sessions/store/v1/turn.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xec\x02\n" +
 	"\vStoredTools\x12B\n" +
 	"\x05tools\x18\x05 \x03(\v2,.windlass.sessions.store.v1.StoredPinnedToolR\x05tools\x12O\n" +
 	"\fclient_tools\x18\t \x03(\v2,.windlass.sessions.store.v1.StoredClientToolR\vclientTools\x12L\n" +
 	"\vagent_tools\x18\r \x03(\v2+.windlass.sessions.store.v1.StoredAgentToolR\n" +
 	"agentTools\x12<\n" +
 	"\routput_schema\x18< \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12%\n" +
-	"\x0ewithout_memory\x18x \x01(\bR\rwithoutMemory\"v\n" +
+	"\x0ewithout_memory\x18x \x01(\bR\rwithoutMemory\x12\x15\n" +
+	"\x05model\x18\x82\x01 \x01(\tR\x05model\"v\n" +
 	"\x10StoredPinnedTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x0fdefinition_hash\x18\x02 \x01(\tR\x0edefinitionHash\x12%\n" +

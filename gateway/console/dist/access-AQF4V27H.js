@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-BA7OAQWZ.js";import"./chunk-EYLVGMTN.js";import"./chunk-WBLWCETB.js";import"./chunk-IZV74RAK.js";import"./chunk-7GNE3PLI.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

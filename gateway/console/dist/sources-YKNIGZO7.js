@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-DJV4XUAF.js";import"./chunk-FG4K3NM3.js";import"./chunk-WBLWCETB.js";import"./chunk-IZV74RAK.js";import"./chunk-7GNE3PLI.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

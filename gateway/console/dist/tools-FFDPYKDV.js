@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f}from"./chunk-FG4K3NM3.js";import"./chunk-WBLWCETB.js";import"./chunk-IZV74RAK.js";import"./chunk-7GNE3PLI.js";import"./chunk-WOT6VMZA.js";export{f as CallTable,b as Changed,e as Effect,a as default,d as toolState,c as useStats};

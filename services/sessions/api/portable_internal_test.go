@@ -1,0 +1,70 @@
+package api
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+)
+
+// TestPDFHasEveryMessageInOrder reads the file with another program.
+func TestPDFHasEveryMessageInOrder(t *testing.T) {
+	t.Parallel()
+	program, err := exec.LookPath("pdftotext")
+	if err != nil {
+		t.Skip("pdftotext is not on PATH: install poppler-utils")
+	}
+	text := func(s string) *turnv1.ContentPart {
+		return &turnv1.ContentPart{Part: &turnv1.ContentPart_Text{Text: s}}
+	}
+	cited := text("It costs 5 [1].")
+	cited.Citations = []*turnv1.Citation{{
+		Number: 1, Position: 11, BankId: "handbook", DocumentId: "doc_1", DocumentName: "Prices", Quote: "5 euros",
+	}}
+	data, err := portable(&sessionsv1.ExportSessionResponse{
+		Session: &sessionsv1.Session{Id: "ses_1", Title: "How much?", AgentId: "shop", Subject: "local"},
+		Turns:   []*sessionsv1.Turn{{Id: "trn_1", Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED}},
+		Messages: []*turnv1.Message{
+			{TurnId: "trn_1", Role: turnv1.Role_ROLE_USER, Content: []*turnv1.ContentPart{
+				text("What does it cost?"),
+				{Part: &turnv1.ContentPart_File{File: &turnv1.FileRef{Name: "bill.png", MediaType: "image/png", Size: 9}}},
+			}},
+			{TurnId: "trn_1", Role: turnv1.Role_ROLE_ASSISTANT, Model: "a/b", ToolCalls: []*turnv1.ToolCall{{
+				CallId: "c", Tool: "shop__price", ArgumentsJson: `{"of":"tea"}`,
+			}}},
+			{TurnId: "trn_1", Role: turnv1.Role_ROLE_TOOL, ToolResult: &turnv1.ToolResult{
+				CallId: "c", Tool: "shop__price", Content: []*turnv1.ContentPart{text("five")}, IsError: true,
+			}},
+			{TurnId: "trn_1", Role: turnv1.Role_ROLE_ASSISTANT, Content: []*turnv1.ContentPart{cited}},
+			{TurnId: "trn_2", Role: turnv1.Role_ROLE_USER, Content: []*turnv1.ContentPart{text("Thanks")}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.pdf")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), program, path, "-").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	rest := strings.Join(strings.Fields(string(out)), " ")
+	for _, part := range []string{
+		"How much?", "ses_1 with agent shop", "User", "What does it cost?", "[bill.png, image/png, 9 bytes]", "Assistant a/b",
+		"Calls shop__price",
+		`{"of":"tea"}`, "Result of shop__price, an error", "five", "Assistant", "It costs 5 [1].", "[1] Prices (handbook, doc_1", "5 euros",
+		"The turn was cancelled.", "User", "Thanks",
+	} {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Fatalf("%q is not in %q", part, rest)
+		}
+		rest = after
+	}
+}
