@@ -1,5 +1,5 @@
-// Command docgen writes the generated pages of docs/reference: configuration, commands, events, domain events, errors, metrics and model APIs.
-// It also writes the comments of the API that are served by reflection.
+// Command docgen writes the generated pages of docs/reference (configuration, commands, events, domain events, errors, metrics and model
+// APIs), and the dashboards and rules in deploy. It also writes the comments of the API that are served by reflection.
 // With -check it writes nothing
 // and fails if a page is out of date.
 package main
