@@ -34,8 +34,3 @@ for tests in deploy/prometheus/*.test.yaml; do
 	command -v promtool >/dev/null || break
 	promtool test rules "$tests"
 done
-
-# Rules and dashboards without promtool: with Prometheus' own packages, which take a minute to build once.
-if [ -d tools/promcheck ]; then
-	./scripts/unchanged.sh promcheck deploy/prometheus deploy/grafana tools/promcheck -- env GOWORK=off GOFLAGS= go -C tools/promcheck test ./...
-fi
