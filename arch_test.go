@@ -144,6 +144,29 @@ func TestNumbersAreNotRounded(t *testing.T) {
 	}
 }
 
+// TestMetricsAreInTheTable: an instrument that is made elsewhere would be missing in the reference, and unbounded.
+func TestMetricsAreInTheTable(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test || ast.IsGenerated(f.syntax) || under(f.dir, "libs/metrics", "examples", "bench") {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if s, ok := call.Fun.(*ast.SelectorExpr); ok && (instrument.MatchString(s.Sel.Name) ||
+				ident(s.X) == "prometheus" && strings.HasPrefix(s.Sel.Name, "New") && s.Sel.Name != "NewRegistry") {
+				t.Errorf("%s: %s makes an instrument; add a row to libs/metrics, which makes it", f.at(s.Pos()), s.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+// instrument are the methods of OpenTelemetry that make instruments.
+var instrument = regexp.MustCompile(`^(Int64|Float64)(Observable)?(Counter|UpDownCounter|Gauge|Histogram)$`)
+
 func TestFilesStayShort(t *testing.T) {
 	for _, name := range goFiles(t, true) {
 		text, err := os.ReadFile(name)

@@ -146,10 +146,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 }
 
 func (g *Gateway) build() error {
-	var err error
-	if g.seen, err = newObserver(g.deps.Log); err != nil {
-		return err
-	}
+	g.seen = newObserver(g.deps.Log)
 	cross, err := crossOrigin(g.cfg.CORSOrigins)
 	if err != nil {
 		return err

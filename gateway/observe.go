@@ -21,6 +21,7 @@ import (
 
 	"github.com/windlass-dev/windlass/gateway/problem"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 )
 
@@ -41,19 +42,12 @@ type kind struct {
 	status          int
 }
 
-func newObserver(log *slog.Logger) (*observer, error) {
-	meter := otel.Meter("github.com/windlass-dev/windlass/gateway")
-	duration, err := meter.Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time of HTTP requests; streams are not among them."),
-		metric.WithExplicitBucketBoundaries(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120))
-	if err != nil {
-		return nil, fmt.Errorf("build metric: %w", err)
+func newObserver(log *slog.Logger) *observer {
+	meter := metrics.Process()
+	return &observer{
+		log: log, tracer: telemetry.Tracer("gateway"), duration: meter.Histogram(metrics.HTTPSeconds),
+		open: meter.UpDown(metrics.EventStreams),
 	}
-	open, err := meter.Int64UpDownCounter("windlass.gateway.event_streams", metric.WithDescription("Event streams that are open."))
-	if err != nil {
-		return nil, fmt.Errorf("build metric: %w", err)
-	}
-	return &observer{log: log, tracer: telemetry.Tracer("gateway"), duration: duration, open: open}, nil
 }
 
 type exchangeKey struct{}

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/callertoken"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/lifecycle"
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"github.com/windlass-dev/windlass/libs/probe"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/quota"
@@ -94,6 +95,8 @@ type Process struct {
 	checker *probe.Checker
 	// stopping is set when the process is asked to stop.
 	stopping atomic.Bool
+	// observed are the metrics of what roles share; nil before they are built.
+	observed *metrics.Observed
 }
 
 // New wires the roles. It opens and migrates databases, so their errors appear here, but runs nothing yet.
@@ -176,7 +179,7 @@ func (p *Process) build(parts []component) error {
 	if p.bus != nil && p.authorizer.target != nil {
 		p.group.Add(background("policies", p.watchPolicies))
 	}
-	return p.server.Prepare()
+	return errors.Join(p.observe(), p.server.Prepare())
 }
 
 // connect opens connections that the roles of the process share.
@@ -196,7 +199,7 @@ func (p *Process) connect(parts []component) error {
 		if err != nil {
 			return err
 		}
-		cfg.Codec, cfg.Tracer = p.codec, telemetry.Tracer("temporal")
+		cfg.Codec, cfg.Tracer, cfg.Metrics = p.codec, telemetry.Tracer("temporal"), temporal.SDKMetrics()
 		if p.temporal, err = temporal.Dial(p.ctx, cfg); err != nil {
 			return fmt.Errorf("temporal: %w", err)
 		}
@@ -298,6 +301,9 @@ func (p *Process) Run(ctx context.Context, stopTimeout time.Duration, started fu
 func (p *Process) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+	if p.observed != nil {
+		p.observed.Stop() // before what it reads is closed
+	}
 	var errs []error
 	if p.flush != nil {
 		errs = append(errs, p.flush(ctx))

@@ -1,5 +1,5 @@
-// Command docgen writes the generated pages of docs/reference: configuration, commands, events, domain events, errors and model APIs. It
-// also writes the comments of the API that are served by reflection.
+// Command docgen writes the generated pages of docs/reference (configuration, commands, events, domain events, errors, metrics and model
+// APIs), and the dashboards and rules in deploy. It also writes the comments of the API that are served by reflection.
 // With -check it writes nothing
 // and fails if a page is out of date.
 package main
@@ -36,15 +36,16 @@ type page struct {
 }
 
 func pages() []page {
-	return []page{
+	return append(monitoringFiles(), []page{
 		{reference + "config.md", writeConfig},
 		{reference + "cli.md", writeCLI},
 		{reference + "events.md", writeEvents},
 		{reference + "domain-events.md", writeDomainEvents},
 		{reference + "errors.md", writeErrors},
 		{reference + "model-apis.md", writeModelAPIs},
+		{reference + "metrics.md", writeMetrics},
 		{"libs/rpc/comment/comments.json", writeComments},
-	}
+	}...)
 }
 
 // run writes all pages, or with check reports which of them are stale.

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/authz"
@@ -75,8 +75,7 @@ type Excess struct {
 
 // Refuse counts a refusal, and returns the error for the caller.
 func (e Excess) Refuse(ctx context.Context) *fault.Error {
-	refusals().Add(ctx, 1, metric.WithAttributes(attribute.String("tenant", e.Tenant), attribute.String("limit", string(e.Limit)),
-		attribute.String("scope", string(e.Scope))))
+	refusals().Add(ctx, 1, metrics.QuotaRefusals.Labelled(e.Tenant, string(e.Limit), string(e.Scope)))
 	f := fault.New(codes.ResourceExhausted, faultv1.Reason_REASON_QUOTA_EXCEEDED, "%s", e.Text()).RetryAfter(e.Retry).
 		Hint("Wait, or ask an administrator for a higher quota.")
 	f.Details = map[string]string{
@@ -112,13 +111,7 @@ func (e Excess) Text() string {
 }
 
 // refusals counts refused calls.
-var refusals = sync.OnceValue(func() metric.Int64Counter {
-	counter, err := otel.Meter("windlass").Int64Counter("windlass.quota.refusals", metric.WithDescription("Calls refused by a quota."))
-	if err != nil {
-		otel.Handle(fmt.Errorf("make metric: %w", err))
-	}
-	return counter
-})
+var refusals = sync.OnceValue(func() metric.Int64Counter { return metrics.Process().Counter(metrics.QuotaRefusals) })
 
 // Day returns the beginning of the day (UTC) of a time.
 func Day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }

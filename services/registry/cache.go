@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"github.com/windlass-dev/windlass/services/registry/cache"
 )
 
@@ -33,7 +32,7 @@ func (c CacheConfig) check() error {
 }
 
 // open returns the cache; nil if it is disabled.
-func (c CacheConfig) open(deps Deps, meter metric.Meter) (*cache.Cache, error) {
+func (c CacheConfig) open(deps Deps, meter metrics.Meter) (*cache.Cache, error) {
 	if c.Disabled {
 		return nil, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/credential"
 	"github.com/windlass-dev/windlass/libs/envref"
 	"github.com/windlass-dev/windlass/libs/eventlog"
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/quota"
 	"github.com/windlass-dev/windlass/libs/schema"
@@ -115,8 +115,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := store.Migrate(context.Background(), deps.DB); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	meter := otel.Meter("github.com/windlass-dev/windlass/services/registry")
-	metrics, err := execute.NewMetrics(meter)
+	meter := metrics.Process()
+	measured, err := execute.NewMetrics(meter)
 	if err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
@@ -124,7 +124,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, metrics: metrics, log: deps.Log}
+	s := &Service{cfg: cfg, store: store.New(deps.DB), now: deps.DB.Now, metrics: measured, log: deps.Log}
 	if s.policy, err = membership.New(deps.Policy, s.store); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
@@ -136,7 +136,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		BreakerFailures: cfg.BreakerFailures, BreakerPause: cfg.BreakerPause, RestartPatience: cfg.RestartPatience,
 		MaxCalls: cfg.MaxCalls, QueueTimeout: cfg.QueueTimeout,
 	}, upstream.Deps{Kinds: openKinds(cfg, s.store, deps), Logins: deps.Logins, Grants: deps.Grants, Log: deps.Log})
-	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, metrics.Available,
+	s.syncer = inventory.New(inventory.Config{Every: cfg.SyncEvery, FirstRetry: cfg.SyncRetry}, s.store, s.upstream, measured.Available,
 		deps.DB.Now, deps.Log)
 	if s.cache, err = cfg.Cache.open(deps, meter); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
@@ -146,7 +146,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		RetryPause: cfg.CallRetry, RestartPatience: cfg.RestartPatience,
 	}, execute.Deps{
 		Store: s.store, Now: deps.DB.Now, Policy: s.policy, Upstream: s.upstream, Schemas: schemas, Cache: s.cache,
-		Metrics: metrics, Results: deps.Results, Log: deps.Log, Unavailable: s.syncer.Soon, Origins: s.origins,
+		Metrics: measured, Results: deps.Results, Log: deps.Log, Unavailable: s.syncer.Soon, Origins: s.origins,
 		Quotas: deps.Quotas, Count: deps.Count,
 	})
 	return s, nil

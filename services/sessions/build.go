@@ -110,7 +110,7 @@ func (p *parts) makeTurns() (err error) {
 	p.waits = wait.New(wait.Deps{Store: st, Journal: p.journal, Times: cfg.Waits, Notifier: notifier, Waker: waker, Log: deps.Log})
 	p.grants = grant.New(grant.Deps{Store: st, Policy: deps.Grants, Issuers: deps.Issuers, Log: deps.Log})
 	p.turns = turn.New(turn.Config{
-		MaxQueued: cfg.MaxQueuedTurns, MaxInputs: cfg.MaxTurnInputs, StartDelay: cfg.StartDelay, LostAfter: cfg.LostAfter,
+		MaxQueued: cfg.MaxQueuedTurns, Load: cfg.Load, MaxInputs: cfg.MaxTurnInputs, StartDelay: cfg.StartDelay, LostAfter: cfg.LostAfter,
 		MaxRestarts: cfg.MaxRestarts,
 	}, turn.Deps{
 		Store: st, Journal: p.journal, Access: p.access, Keys: p.keys, Input: p.input, Limits: p.limits, Agents: p.agents,

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/limits"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/share"
+	"github.com/windlass-dev/windlass/services/sessions/turn"
 	"github.com/windlass-dev/windlass/services/sessions/wait"
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
@@ -25,6 +26,7 @@ type Config struct {
 	ReserveOutputTokens int             `yaml:"reserve_output_tokens" default:"4096" doc:"Tokens that a model call under a limit may write, and that are reserved for it, if its agent does not set max_output_tokens."`
 	MaxInputBytes       int             `yaml:"max_input_bytes" default:"1048576" doc:"Maximum size of the input of a turn in bytes."`
 	MaxQueuedTurns      int             `yaml:"max_queued_turns" default:"100" doc:"Maximum number of unfinished turns in one session."`
+	Load                turn.LoadConfig `yaml:"load" doc:"What the mesh takes on. Beyond it further turns are refused; those that were accepted go on."`
 	MaxTurnInputs       int             `yaml:"max_turn_inputs" default:"100" doc:"Maximum number of inputs with which a running turn can be steered."`
 	MaxForkBytes        int             `yaml:"max_fork_bytes" default:"67108864" doc:"Maximum size of a conversation that a fork copies, in bytes."`
 	MaxExportBytes      int             `yaml:"max_export_bytes" default:"12582912" doc:"Maximum size of the export of a session in bytes, at most 16777216."`
@@ -70,6 +72,9 @@ func (c Config) check() error {
 		return errors.New("sessions: max_export_bytes is out of range")
 	case c.ReserveOutputTokens > 1<<30:
 		return errors.New("sessions: reserve_output_tokens is out of range")
+	}
+	if err := c.Load.Check(); err != nil {
+		return fmt.Errorf("sessions: load: %w", err)
 	}
 	return cmp.Or(c.Schedules.Check(), c.Files.Check())
 }

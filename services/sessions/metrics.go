@@ -2,121 +2,133 @@ package sessions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/metrics"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/store/totalsdb"
 )
 
-// gauges are read from the database at each collection, so all replicas report the same numbers, and a killed process takes none with it.
-type gauges struct {
-	active, turns, outbox, approvals, unresolved metric.Int64ObservableGauge
-	oldestQueued, oldestStart, oldestApproval    metric.Float64ObservableGauge
-	cost                                         metric.Float64ObservableCounter
-	ended                                        metric.Int64ObservableCounter
-}
+// usesNamed is how many combinations of tenant, agent and model have series of their own; others are one together.
+const usesNamed = 500
 
-func newGauges(from metric.Meter) (*gauges, error) {
-	var g gauges
-	var errs []error
-	number := func(to *metric.Int64ObservableGauge, name, what string) {
-		var err error
-		*to, err = from.Int64ObservableGauge(name, metric.WithDescription(what+" All replicas report the same number."))
-		errs = append(errs, err)
-	}
-	age := func(to *metric.Float64ObservableGauge, name, what string) {
-		var err error
-		*to, err = from.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(what+" All replicas report the same number."))
-		errs = append(errs, err)
-	}
-	number(&g.active, "windlass.sessions.active", "Sessions with a turn that is queued, running or waiting.")
-	number(&g.turns, "windlass.turns", "Turns that have not ended, by state: queued, running or waiting.")
-	number(&g.outbox, "windlass.outbox.depth", "Turns whose workflow is to be started.")
-	number(&g.approvals, "windlass.approvals.pending", "Tool calls that wait for an approval.")
-	number(&g.unresolved, "windlass.unresolved.calls", "Tool calls with an unknown outcome that wait for a person.")
-	age(&g.oldestQueued, "windlass.oldest_queued_turn", "Age of the oldest queued turn that no turn of its session precedes, 0 without one.")
-	age(&g.oldestStart, "windlass.outbox.oldest", "Age of the oldest turn whose workflow is to be started, 0 without one.")
-	age(&g.oldestApproval, "windlass.approvals.oldest", "Age of the oldest call that waits for an approval, 0 without one.")
-	var err error
-	g.ended, err = from.Int64ObservableCounter("windlass.turns.total", metric.WithDescription(
-		"Turns that have ended, by outcome and stop reason. Counted in the database with the end itself. All replicas report the same number."))
-	errs = append(errs, err)
-	g.cost, err = from.Float64ObservableCounter("windlass.model.cost", metric.WithDescription(
-		"What turns that have ended have cost, in the currency of the prices, by the model they were pinned to. "+
-			"All replicas report the same number."))
-	return &g, errors.Join(append(errs, err)...)
+// measured are the metrics that are read from the database at each collection, so that all replicas report the same numbers, and a killed
+// process takes none with it.
+var measured = metrics.Rows{
+	metrics.SessionsActive, metrics.Turns, metrics.OutboxDepth, metrics.OutboxOldest, metrics.OldestQueued, metrics.TurnsEnded,
+	metrics.Approvals, metrics.ApprovalsOldest, metrics.Unresolved, metrics.UnresolvedOldest, metrics.Waits, metrics.WaitsOldest,
+	metrics.Deliveries, metrics.DeliveriesOldest, metrics.Fires, metrics.FiresOldest, metrics.ModelCost,
+	metrics.AgentTurns, metrics.AgentModelCalls, metrics.AgentToolCalls, metrics.AgentInputTokens, metrics.AgentOutputTokens,
+	metrics.AgentCost,
 }
 
 // measure reports what is in the database at each collection of metrics, until the returned function is called.
 func (s *Service) measure() (stop func(), err error) {
-	meter := otel.Meter("github.com/windlass-dev/windlass/services/sessions")
-	g, err := newGauges(meter)
+	observed, err := metrics.Process().Observe(measured, func(ctx context.Context) ([]metrics.Value, error) {
+		return readMetrics(ctx, s.store, time.Now())
+	})
 	if err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
+		return nil, err
 	}
-	reg, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error { return g.observe(ctx, o, s.store) },
-		g.active, g.turns, g.outbox, g.approvals, g.unresolved, g.oldestQueued, g.oldestStart, g.oldestApproval, g.ended, g.cost)
-	if err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
-	return func() { _ = reg.Unregister() }, nil // fails only if it was never registered
+	return observed.Stop, nil
 }
 
-func (g *gauges) observe(ctx context.Context, o metric.Observer, from *store.Store) error {
+// values collects measurements.
+type values []metrics.Value
+
+func (v *values) add(of *metrics.Metric, number float64, labels ...string) {
+	*v = append(*v, metrics.Value{Metric: of, Number: number, Labels: labels})
+}
+
+func readMetrics(ctx context.Context, from *store.Store, now time.Time) ([]metrics.Value, error) {
+	var v values
 	active, err := from.ActiveSessions(ctx)
 	if err != nil {
-		return fmt.Errorf("count active sessions: %w", err)
+		return nil, fmt.Errorf("count active sessions: %w", err)
 	}
-	b, err := from.Backlog(ctx, time.Now())
+	v.add(metrics.SessionsActive, float64(active))
+	b, err := from.Backlog(ctx, now)
 	if err != nil {
-		return fmt.Errorf("count what waits: %w", err)
+		return nil, fmt.Errorf("count what waits: %w", err)
 	}
+	v.waiting(b, now)
 	totals, err := from.Totals(ctx)
 	if err != nil {
-		return fmt.Errorf("count the turns that have ended: %w", err)
+		return nil, fmt.Errorf("count the turns that have ended: %w", err)
+	}
+	for _, t := range totals {
+		v.add(metrics.TurnsEnded, float64(t.Turns), enum.Name(t.Status), t.StopReason)
 	}
 	costs, err := from.Costs(ctx)
 	if err != nil {
-		return fmt.Errorf("add up what turns have cost: %w", err)
-	}
-	g.waiting(o, b)
-	o.ObserveInt64(g.active, active)
-	for _, t := range totals {
-		o.ObserveInt64(g.ended, t.Turns,
-			metric.WithAttributes(attribute.String("outcome", enum.Name(t.Status)), attribute.String("stop_reason", t.StopReason)))
+		return nil, fmt.Errorf("add up what turns have cost: %w", err)
 	}
 	for _, c := range costs {
-		o.ObserveFloat64(g.cost, float64(c.Micros)/1e6, metric.WithAttributes(attribute.String("model", c.Model)))
+		v.add(metrics.ModelCost, float64(c.Micros)/1e6, c.Model)
 	}
+	return v, v.background(ctx, from, now)
+}
+
+// background reports what agents have used, and what is to be delivered or fired.
+func (v *values) background(ctx context.Context, from *store.Store, now time.Time) error {
+	uses, err := from.Uses(ctx, usesNamed)
+	if err != nil {
+		return fmt.Errorf("add up what agents have used: %w", err)
+	}
+	for _, u := range uses {
+		v.add(metrics.AgentTurns, float64(u.Turns), u.Tenant, u.Agent, u.Model)
+		v.add(metrics.AgentModelCalls, float64(u.ModelCalls), u.Tenant, u.Agent, u.Model)
+		v.add(metrics.AgentToolCalls, float64(u.ToolCalls), u.Tenant, u.Agent, u.Model)
+		v.add(metrics.AgentInputTokens, float64(u.Input), u.Tenant, u.Agent, u.Model)
+		v.add(metrics.AgentOutputTokens, float64(u.Output), u.Tenant, u.Agent, u.Model)
+		v.add(metrics.AgentCost, float64(u.CostMicros)/1e6, u.Tenant, u.Agent, u.Model)
+	}
+	deliveries, err := from.ToDeliver(ctx)
+	if err != nil {
+		return fmt.Errorf("count deliveries: %w", err)
+	}
+	v.add(metrics.Deliveries, float64(deliveries.Count))
+	v.add(metrics.DeliveriesOldest, age(now, sqldb.Time(deliveries.Oldest)))
+	fires, err := from.ToFire(ctx)
+	if err != nil {
+		return fmt.Errorf("count fires of schedules: %w", err)
+	}
+	v.add(metrics.Fires, float64(fires.Count))
+	v.add(metrics.FiresOldest, age(now, sqldb.Time(fires.Oldest)))
 	return nil
 }
 
-// waiting reports what waits.
-func (g *gauges) waiting(o metric.Observer, b totalsdb.Backlog) {
-	now := time.Now()
-	age := func(since time.Time) float64 {
-		if since.IsZero() {
-			return 0
-		}
-		return max(0, now.Sub(since).Seconds())
+// age returns for how long something has waited in seconds, 0 for the zero time.
+func age(now, since time.Time) float64 {
+	if since.IsZero() {
+		return 0
 	}
+	return max(0, now.Sub(since).Seconds())
+}
+
+// waiting reports what waits.
+func (v *values) waiting(b totalsdb.Backlog, now time.Time) {
 	for _, s := range []turnv1.TurnStatus{
 		turnv1.TurnStatus_TURN_STATUS_QUEUED, turnv1.TurnStatus_TURN_STATUS_RUNNING, turnv1.TurnStatus_TURN_STATUS_WAITING,
 	} {
-		o.ObserveInt64(g.turns, b.Turns[s], metric.WithAttributes(attribute.String("state", enum.Name(s))))
+		v.add(metrics.Turns, float64(b.Turns[s]), enum.Name(s))
 	}
-	o.ObserveInt64(g.outbox, b.Outbox)
-	o.ObserveInt64(g.approvals, b.Waits[turnv1.WaitKind_WAIT_KIND_APPROVAL])
-	o.ObserveInt64(g.unresolved, b.Waits[turnv1.WaitKind_WAIT_KIND_RESOLUTION])
-	o.ObserveFloat64(g.oldestQueued, age(b.Queued))
-	o.ObserveFloat64(g.oldestStart, age(b.Sent))
-	o.ObserveFloat64(g.oldestApproval, age(b.Oldest[turnv1.WaitKind_WAIT_KIND_APPROVAL]))
+	for kind := range turnv1.WaitKind_name {
+		if kind := turnv1.WaitKind(kind); kind != turnv1.WaitKind_WAIT_KIND_UNSPECIFIED {
+			v.add(metrics.Waits, float64(b.Waits[kind]), enum.Name(kind))
+			v.add(metrics.WaitsOldest, age(now, b.Oldest[kind]), enum.Name(kind))
+		}
+	}
+	approval, unresolved := turnv1.WaitKind_WAIT_KIND_APPROVAL, turnv1.WaitKind_WAIT_KIND_RESOLUTION
+	v.add(metrics.OutboxDepth, float64(b.Outbox))
+	v.add(metrics.OutboxOldest, age(now, b.Sent))
+	v.add(metrics.OldestQueued, age(now, b.Queued))
+	v.add(metrics.Approvals, float64(b.Waits[approval]))
+	v.add(metrics.ApprovalsOldest, age(now, b.Oldest[approval]))
+	v.add(metrics.Unresolved, float64(b.Waits[unresolved]))
+	v.add(metrics.UnresolvedOldest, age(now, b.Oldest[unresolved]))
 }

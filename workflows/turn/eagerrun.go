@@ -12,6 +12,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/windlass-dev/windlass/libs/bus"
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"github.com/windlass-dev/windlass/libs/stack"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
@@ -45,6 +46,7 @@ type runs struct {
 	finished *lru.Cache[string, []*turnv1.StepOutcome]
 	group    []*bus.Worker
 	all      sync.WaitGroup
+	observed *metrics.Observed
 	ctx      context.Context // ends the runs of a worker that stops
 	cancel   context.CancelCauseFunc
 }
@@ -68,7 +70,20 @@ func newRuns(steps advancer, b *bus.Bus, log *slog.Logger, limit int, joinTime t
 	}
 	r := &runs{steps: steps, bus: b, log: log, limit: limit, joinTime: joinTime, byTurn: map[string]*run{}, finished: finished}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.observed, err = metrics.Process().Observe(metrics.Rows{metrics.WorkerRuns, metrics.WorkerPlaces}, r.occupied)
+	if err != nil {
+		return nil, fmt.Errorf("turn worker: %w", err)
+	}
 	return r, nil
+}
+
+// occupied reports how many of the worker's places are taken.
+func (r *runs) occupied(context.Context) ([]metrics.Value, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return []metrics.Value{
+		{Metric: metrics.WorkerRuns, Number: float64(len(r.byTurn))}, {Metric: metrics.WorkerPlaces, Number: float64(r.limit)},
+	}, nil
 }
 
 // start subscribes to eager runs. While the bus is down there are none, and turns are run by their workflows.
@@ -165,6 +180,7 @@ func (r *runs) stop(drain time.Duration) {
 		left = append(left, one)
 	}
 	r.mu.Unlock()
+	r.observed.Stop()
 	timer := time.AfterFunc(drain, func() { r.cancel(errDrained) })
 	r.all.Wait()
 	timer.Stop()

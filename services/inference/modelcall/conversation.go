@@ -48,16 +48,12 @@ type Caller struct {
 
 // New returns a caller of the models in a catalog. The limits must be valid.
 func New(limits Limits, models *catalog.Catalog) (*Caller, error) {
-	m, err := newMeter()
-	if err != nil {
-		return nil, err
-	}
 	shaped, err := structured.New()
 	if err != nil {
 		return nil, err
 	}
 	fitter, err := parts.New()
-	return &Caller{limits: limits, catalog: models, meter: m, shaped: shaped, fitter: fitter}, err
+	return &Caller{limits: limits, catalog: models, meter: newMeter(), shaped: shaped, fitter: fitter}, err
 }
 
 // Receiver receives an answer. An error of it ends the call and is returned.

@@ -2,16 +2,15 @@ package modelcall
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otelcodes "go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 )
@@ -23,17 +22,11 @@ type meter struct {
 	tokens metric.Int64Counter
 }
 
-func newMeter() (*meter, error) {
-	from := otel.Meter("github.com/windlass-dev/windlass/services/inference")
-	var m meter
-	var errs [3]error
-	m.calls, errs[0] = from.Int64Counter("windlass.model.calls", metric.WithDescription("Model calls by outcome."))
-	m.first, errs[1] = from.Float64Histogram("windlass.model.first_token", metric.WithUnit("s"),
-		metric.WithDescription("Time until the first piece of an answer."),
-		metric.WithExplicitBucketBoundaries(0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60))
-	m.tokens, errs[2] = from.Int64Counter("windlass.model.tokens",
-		metric.WithDescription("Tokens read and written by models, estimates included."))
-	return &m, errors.Join(errs[:]...)
+func newMeter() *meter {
+	from := metrics.Process()
+	return &meter{
+		calls: from.Counter(metrics.ModelCalls), first: from.Histogram(metrics.ModelFirstToken), tokens: from.Counter(metrics.ModelTokens),
+	}
 }
 
 // record counts one call. finished is nil if it failed.
@@ -48,18 +41,18 @@ func (m *meter) record(ctx context.Context, asked catalog.Model, first time.Dura
 // count counts one call. first is 0 for a call that is not streamed, used nil for one that failed.
 func (m *meter) count(ctx context.Context, asked catalog.Model, first time.Duration, used *provider.Usage, err error) {
 	ctx = context.WithoutCancel(ctx)
-	whom := []attribute.KeyValue{attribute.String("provider", asked.Provider.Name), attribute.String("model", asked.Name)}
+	provider, model := asked.Provider.Name, asked.Name
 	status := "ok"
 	if err != nil {
 		status = fault.CodeOf(err)
 	}
-	m.calls.Add(ctx, 1, metric.WithAttributes(append(whom, attribute.String("status", status))...))
+	m.calls.Add(ctx, 1, metrics.ModelCalls.Labelled(provider, model, status))
 	if first > 0 {
-		m.first.Record(ctx, first.Seconds(), metric.WithAttributes(whom...))
+		m.first.Record(ctx, first.Seconds(), metrics.ModelFirstToken.Labelled(provider, model))
 	}
 	if used != nil {
-		m.tokens.Add(ctx, used.Input, metric.WithAttributes(append(whom, attribute.String("direction", "input"))...))
-		m.tokens.Add(ctx, used.Output, metric.WithAttributes(append(whom, attribute.String("direction", "output"))...))
+		m.tokens.Add(ctx, used.Input, metrics.ModelTokens.Labelled(provider, model, "input"))
+		m.tokens.Add(ctx, used.Output, metrics.ModelTokens.Labelled(provider, model, "output"))
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"go.opentelemetry.io/otel/metric"
 
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"github.com/windlass-dev/windlass/services/policy/access"
 	"github.com/windlass-dev/windlass/services/policy/store"
 )
@@ -24,6 +26,8 @@ type Recorder struct {
 	store store.Store
 	last  *lru.Cache[subjectKey, kept]
 	again time.Duration
+	// denied counts decisions that denied something.
+	denied metric.Int64Counter
 }
 
 // kept is the input that was stored last for a subject. It is stored again after a while, so that inputs in use are not deleted as old.
@@ -40,12 +44,18 @@ func NewRecorder(s store.Store, retention time.Duration) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make cache of inputs: %w", err)
 	}
-	return &Recorder{store: s, last: last, again: retention / 4}, nil
+	return &Recorder{
+		store: s, last: last, again: retention / 4,
+		denied: metrics.Process().Counter(metrics.PolicyDenials),
+	}, nil
 }
 
 // Add commits a decision before it returns, unless it may follow a moment later: a crash can then lose the record. It reports whether it
 // follows.
 func (r *Recorder) Add(ctx context.Context, d store.Decision, in access.Input, mayFollow bool) (follows bool, err error) {
+	if !d.Allowed {
+		r.denied.Add(ctx, 1, metrics.PolicyDenials.Labelled(d.Kind))
+	}
 	key := subjectKey{d.Tenant, d.Subject}
 	known, _ := r.last.Get(key)
 	if in.Hash == "" || known.hash == in.Hash && d.Time.Sub(known.at) < r.again || len(in.Encoded) > maxInputBytes {

@@ -20,8 +20,9 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/windlass-dev/windlass/libs/metrics"
 
 	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/bus"
@@ -58,7 +59,7 @@ type Deps struct {
 	// Results seals what the bucket keeps: shields of those who ask again may withhold it. The bucket keeps nothing without it.
 	Results *sealedresult.Sealer
 	// Meter counts operations.
-	Meter metric.Meter
+	Meter metrics.Meter
 	// Log receives failures of the bus.
 	Log *slog.Logger
 }
@@ -125,11 +126,7 @@ func New(cfg Config, deps Deps) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make cache: %w", err)
 	}
-	operations, err := deps.Meter.Int64Counter("windlass.tool.cache.operations",
-		metric.WithDescription("Operations of the cache of tool results: hit, miss, store, clear and error."))
-	if err != nil {
-		return nil, fmt.Errorf("make cache: %w", err)
-	}
+	operations := deps.Meter.Counter(metrics.CacheOperations)
 	c := &Cache{
 		cfg: cfg, deps: deps, id: ids.New(ids.Lease), memory: memory, operations: operations,
 		changes: map[scope]uint64{}, unshared: map[scope]struct{}{}, flights: map[Key]chan struct{}{},
@@ -151,7 +148,7 @@ func (c *Cache) count(ctx context.Context, operation string) {
 	kept, ok := c.counted.Load(operation)
 	option, isOption := kept.(metric.MeasurementOption)
 	if !ok || !isOption {
-		option = metric.WithAttributeSet(attribute.NewSet(attribute.String("operation", operation)))
+		option = metrics.CacheOperations.Labelled(operation)
 		c.counted.Store(operation, option)
 	}
 	c.operations.Add(ctx, 1, option)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/windlass-dev/windlass/libs/bus"
@@ -77,7 +79,7 @@ func startWith(t *testing.T, url, key string) *replica {
 	r := &replica{t: t, reader: metric.NewManualReader(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	r.Cache, err = cache.New(cache.Config{MaxResultBytes: 128 << 10, MemoryResults: 100, MaxBytes: 8 << 20}, cache.Deps{
 		Bus: b, Now: r.time, Results: results, Log: slog.New(slog.DiscardHandler),
-		Meter: metric.NewMeterProvider(metric.WithReader(r.reader)).Meter("test"),
+		Meter: metrics.With(metric.NewMeterProvider(metric.WithReader(r.reader)).Meter("test")),
 	})
 	if err != nil {
 		t.Fatal(err)

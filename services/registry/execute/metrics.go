@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/metrics"
 )
 
 // Metrics records tool calls and the available tools. Those of tools are bounded, and end with their sources: see series.
@@ -35,16 +37,15 @@ const (
 )
 
 // bounds are those of the durations of calls, in seconds.
-var bounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+var bounds = metrics.ToolSeconds.Bounds
 
 // NewMetrics creates the metrics. Those of tools are produced by Produce.
-func NewMetrics(meter metric.Meter) (*Metrics, error) {
+func NewMetrics(meter metrics.Meter) (*Metrics, error) {
 	m := &Metrics{}
-	var errs [4]error
+	var errs [2]error
 	m.calls, errs[0] = newSeries(countsKept, func() *count { return &count{} })
 	m.duration, errs[1] = newSeries(durationsKept, func() *histogram { return &histogram{buckets: make([]uint64, len(bounds)+1)} })
-	m.tools, errs[2] = meter.Int64Gauge("windlass.tools.available", metric.WithDescription("Tools of sources that can be reached."))
-	m.sources, errs[3] = meter.Int64Gauge("windlass.tool_servers.available", metric.WithDescription("Sources that can be reached."))
+	m.tools, m.sources = meter.Gauge(metrics.ToolsAvailable), meter.Gauge(metrics.SourcesAvailable)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
@@ -91,10 +92,9 @@ func (m *Metrics) record(tenant, tool string, out Outcome, err error) {
 
 // ofTool returns the attributes of a tool, and ofCall those of the outcome of its calls.
 func (l labels) ofTool() attribute.Set {
-	return attribute.NewSet(attribute.String("tenant", l.tenant), attribute.String("tool", l.tool), attribute.String("source", l.source))
+	return metrics.ToolSeconds.Attributes(l.tenant, l.tool, l.source)
 }
 
 func (l labels) ofCall() attribute.Set {
-	return attribute.NewSet(attribute.String("tenant", l.tenant), attribute.String("tool", l.tool), attribute.String("source", l.source),
-		attribute.String("status", l.status), attribute.Bool("cached", l.cached))
+	return metrics.ToolCalls.Attributes(l.tenant, l.tool, l.source, l.status, strconv.FormatBool(l.cached))
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -17,7 +19,7 @@ import (
 
 func TestMetrics(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
-	m, err := NewMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
+	m, err := NewMetrics(metrics.With(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,7 @@ windlass.tools.available 7`
 func TestMetricsOfToolsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader := sdkmetric.NewManualReader()
-		m, err := NewMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
+		m, err := NewMetrics(metrics.With(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test")))
 		if err != nil {
 			t.Fatal(err)
 		}

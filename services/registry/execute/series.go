@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/windlass-dev/windlass/libs/metrics"
 )
 
 // series are values by labels: as many as were changed last. It is safe for concurrent use.
@@ -102,8 +104,8 @@ func (m *Metrics) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	return []metricdata.ScopeMetrics{{
 		Scope: instrumentation.Scope{Name: "github.com/windlass-dev/windlass/services/registry"},
 		Metrics: []metricdata.Metrics{
-			{Name: "windlass.tool.invocations", Description: "Tool calls by outcome.", Data: calls},
-			{Name: "windlass.tool.duration", Description: "Wall time of tool calls that were sent.", Unit: "s", Data: durations},
+			metrics.ToolCalls.Data(calls),
+			metrics.ToolSeconds.Data(durations),
 		},
 	}}, nil
 }

@@ -46,7 +46,7 @@ type Journal struct {
 
 // New returns a journal over a store, published on a bus.
 func New(s *store.Store, bus publisher, log *slog.Logger) *Journal {
-	return &Journal{store: s, bus: bus, log: log, meter: newMeter(log)}
+	return &Journal{store: s, bus: bus, log: log, meter: newMeter()}
 }
 
 // Tx is a transaction that may append to the journal of one session, the one it locked.
@@ -228,11 +228,12 @@ func (tx *Tx) flush() error {
 func (tx *Tx) countEnded() error {
 	slices.SortFunc(tx.ended, func(a, b store.Turn) int {
 		return cmp.Or(cmp.Compare(a.Status, b.Status), strings.Compare(a.End.GetStopReason(), b.End.GetStopReason()),
-			strings.Compare(a.Model, b.Model))
+			strings.Compare(a.Model, b.Model), strings.Compare(a.AgentID, b.AgentID))
 	})
 	for _, t := range tx.ended {
 		if err := totalsdb.CountEnded(tx.ctx, tx, totalsdb.Ended{
-			SessionID: t.SessionID, Status: t.Status, StopReason: t.End.GetStopReason(), Model: t.Model, CostMicros: t.Usage.GetCostMicros(),
+			SessionID: t.SessionID, Status: t.Status, StopReason: t.End.GetStopReason(), Tenant: t.Tenant, Agent: t.AgentID, Model: t.Model,
+			EndTime: t.EndTime, Usage: t.Usage,
 		}); err != nil {
 			return err
 		}

@@ -79,15 +79,18 @@ func (s *Service) decideClaim(tx *journal.Tx, t *store.Turn, c Claim, optimistic
 	case optimistic && (got.Exhausted != nil || got.WaitsFor != "" || got.Refused != nil):
 		return out, step, store.ErrNotNew
 	case got.Exhausted != nil:
+		s.meter.overBudget(tx, got)
 		out.Done, err = exhaust(tx, *t, c, got.Exhausted)
 		return out, step, err
 	case got.Refused != nil:
+		s.meter.overBudget(tx, got)
 		out.Done, err = refuse(tx, *t, c, got.Refused)
 		return out, step, err
 	case got.WaitsFor != "":
 		out.Busy = &Busy{BudgetID: got.WaitsFor, ExpiresIn: askBudgetAgain}
 		return out, step, nil
 	}
+	s.meter.claimed(tx, step, c)
 	if out.Lease, err = takeLease(tx, t, &step, c, got.Warnings); err != nil {
 		return out, step, err
 	}

@@ -45,10 +45,13 @@ type Deps struct {
 }
 
 // Service runs steps. It is safe for concurrent use.
-type Service struct{ deps Deps }
+type Service struct {
+	deps  Deps
+	meter meter
+}
 
 // New returns a Service.
-func New(deps Deps) *Service { return &Service{deps: deps} }
+func New(deps Deps) *Service { return &Service{deps: deps, meter: newMeter()} }
 
 // Claim is a request for the lease of a step.
 type Claim struct {

@@ -47,7 +47,7 @@ func (s *Service) Create(ctx context.Context, c Create) (View, error) {
 	if err := s.deps.Input.Tools(ctx, c.Tools); err != nil {
 		return View{}, err
 	}
-	if v, ok, err := s.earlier(ctx, c.Once); err != nil || ok {
+	if v, ok, err := s.newWork(ctx, c.Once); err != nil || ok {
 		return v, err
 	}
 	ses, err := s.deps.Access.Session(ctx, c.SessionID)
@@ -89,7 +89,7 @@ func (s *Service) Chat(ctx context.Context, c Chat) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	if v, ok, err := s.earlier(ctx, c.Once); err != nil || ok {
+	if v, ok, err := s.newWork(ctx, c.Once); err != nil || ok {
 		return v, err
 	}
 	spec := Spec{Content: content, Once: c.Once, Fresh: c.SessionID == "", ProviderData: ofRequest(ctx), WithoutMemory: c.WithoutMemory}
@@ -120,7 +120,7 @@ func (s *Service) Continue(ctx context.Context, message string, once store.Once,
 	if err != nil {
 		return View{}, err
 	}
-	if v, ok, err := s.earlier(ctx, once); err != nil || ok {
+	if v, ok, err := s.newWork(ctx, once); err != nil || ok {
 		return v, err
 	}
 	c, err := branch(ctx)
@@ -134,7 +134,7 @@ func (s *Service) Continue(ctx context.Context, message string, once store.Once,
 
 // Rerun accepts a turn that runs another one again, in a session of its own.
 func (s *Service) Rerun(ctx context.Context, req rerun.Request, limits *agentspec.Limits, once store.Once) (View, error) {
-	if v, ok, err := s.earlier(ctx, once); err != nil || ok {
+	if v, ok, err := s.newWork(ctx, once); err != nil || ok {
 		return v, err
 	}
 	p, err := s.deps.Reruns.Plan(ctx, req)

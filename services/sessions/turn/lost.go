@@ -79,6 +79,7 @@ func (s *Service) recoverLost(ctx context.Context, seen store.Turn, lost bool) e
 	if err != nil {
 		return err
 	}
+	s.lost.Add(ctx, 1)
 	s.deps.Log.WarnContext(ctx, "workflow of a turn was lost", "turn_id", seen.ID, "restarts", seen.Restarts)
 	s.deps.Waker.Outbox.Trigger()
 	return nil

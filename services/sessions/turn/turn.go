@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"github.com/windlass-dev/windlass/libs/providerdata"
 	"github.com/windlass-dev/windlass/libs/quota"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -36,6 +39,8 @@ type Config struct {
 	// LostAfter is the idle time after which the workflow of a turn is checked; MaxRestarts is how often a lost workflow is restarted.
 	LostAfter   time.Duration
 	MaxRestarts int
+	// Load bounds what the mesh takes on.
+	Load LoadConfig
 }
 
 // Notifier is notified of the ends of turns.
@@ -90,10 +95,17 @@ type Deps struct {
 type Service struct {
 	cfg  Config
 	deps Deps
+	// lost counts workflows that were lost.
+	lost metric.Int64Counter
+	load *load
 }
 
 // New returns a Service.
-func New(cfg Config, deps Deps) *Service { return &Service{cfg: cfg, deps: deps} }
+func New(cfg Config, deps Deps) *Service {
+	return &Service{
+		cfg: cfg, deps: deps, lost: metrics.Process().Counter(metrics.WorkflowsLost), load: newLoad(cfg.Load, deps.Store),
+	}
+}
 
 // View is a turn with what it was given and what it belongs to.
 type View struct {

@@ -23,25 +23,28 @@ func totals(t *testing.T, s *store.Store) {
 	if open != 3 || len(b.Waits) != 0 {
 		t.Errorf("3 open turns and no wait are counted as %+v", b)
 	}
-	end := func(id string, status turnv1.TurnStatus, reason string, cost int64) {
+	end := func(id string, status turnv1.TurnStatus, reason string, at, cost int64) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) error {
 			_, turn, err := tx.LockTurn(ctx, tenant, id)
 			if err != nil {
 				return err
 			}
-			turn.EndTime, turn.Status, turn.Model = sqldb.Time(9), status, "house/small"
-			turn.End, turn.Usage = &turnv1.TurnEnded{Status: status, StopReason: reason}, &turnv1.Usage{CostMicros: cost}
+			turn.EndTime, turn.Status, turn.Model = sqldb.Time(at), status, "house/"+reason
+			turn.End, turn.Usage = &turnv1.TurnEnded{Status: status, StopReason: reason}, &turnv1.Usage{
+				CostMicros: cost, ModelCalls: 2, ToolCalls: 1, InputTokens: 10, OutputTokens: 5,
+			}
 			if _, err := tx.EndTurn(ctx, turn); err != nil {
 				return err
 			}
 			return totalsdb.CountEnded(ctx, tx, totalsdb.Ended{
-				SessionID: turn.SessionID, Status: status, StopReason: reason, Model: turn.Model, CostMicros: cost,
+				SessionID: turn.SessionID, Status: status, StopReason: reason, Tenant: turn.Tenant, Agent: turn.AgentID, Model: turn.Model,
+				EndTime: turn.EndTime, Usage: turn.Usage,
 			})
 		})
 	}
-	end("trn_1", turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end", 1_500_000)
-	end("trn_3", turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end", 250_000)
-	end("trn_2", turnv1.TurnStatus_TURN_STATUS_FAILED, "error", 0)
+	end("trn_1", turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end", 9, 1_500_000)
+	end("trn_3", turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end", 8, 250_000)
+	end("trn_2", turnv1.TurnStatus_TURN_STATUS_FAILED, "error", 10, 0)
 	got, err := s.Totals(t.Context())
 	must(t, err)
 	want := []totalsdb.Total{
@@ -53,8 +56,27 @@ func totals(t *testing.T, s *store.Store) {
 	}
 	costs, err := s.Costs(t.Context())
 	must(t, err)
-	if want := []totalsdb.Cost{{Model: "house/small", Micros: 1_750_000}}; !slices.Equal(costs, want) {
+	if want := []totalsdb.Cost{{Model: "house/end", Micros: 1_750_000}}; !slices.Equal(costs, want) {
 		t.Errorf("the costs are %+v, want %+v", costs, want)
+	}
+	agent := "a"
+	named := []totalsdb.Use{
+		{Tenant: tenant, Agent: agent, Model: "house/end", Turns: 2, ModelCalls: 4, ToolCalls: 2, Input: 20, Output: 10, CostMicros: 1_750_000},
+		{Tenant: tenant, Agent: agent, Model: "house/error", Turns: 1, ModelCalls: 2, ToolCalls: 1, Input: 10, Output: 5},
+	}
+	others := slices.Clone(named[1:])
+	others[0].Tenant, others[0].Agent, others[0].Model = "", "", ""
+	for most, want := range map[int][]totalsdb.Use{2: named, 1: {others[0], named[0]}} {
+		got, err := s.Uses(t.Context(), most)
+		must(t, err)
+		if !slices.Equal(got, want) {
+			t.Errorf("with %d names, what was used is %+v, want %+v", most, got, want)
+		}
+	}
+	for what, read := range map[string]func(context.Context) (totalsdb.Pending, error){"deliveries": s.ToDeliver, "fires": s.ToFire} {
+		if p, err := read(t.Context()); err != nil || p != (totalsdb.Pending{}) {
+			t.Errorf("pending %s: %+v, %v", what, p, err)
+		}
 	}
 	if b, err = s.Backlog(t.Context(), sqldb.Time(100)); err != nil || len(b.Turns) != 0 || !b.Queued.IsZero() {
 		t.Errorf("what waits after all have ended: %+v, %v", b, err)

@@ -28,9 +28,12 @@ type Ended struct {
 	SessionID  string
 	Status     turnv1.TurnStatus
 	StopReason string
-	// Model is the one that it was pinned to, and CostMicros what it has cost, in millionths of the currency of the prices.
-	Model      string
-	CostMicros int64
+	// Tenant and Agent are whose it is, and Model is the one that it was pinned to.
+	Tenant, Agent, Model string
+	// EndTime is when it ends.
+	EndTime time.Time
+	// Usage is what it has used, nil for nothing.
+	Usage *turnv1.Usage
 }
 
 // Reader reads totals, and what waits.
@@ -44,7 +47,10 @@ func CountEnded(ctx context.Context, tx sqldb.Tx, t Ended) error {
 	shard := int64(h.Sum32() % shards)
 	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_totals (shard, status, stop_reason, turns) VALUES ($1, $2, $3, 1)
 		ON CONFLICT (shard, status, stop_reason) DO UPDATE SET turns = turn_totals.turns + 1`, shard, int64(t.Status), t.StopReason)
-	if cost := t.CostMicros; err == nil && cost > 0 {
+	if err == nil {
+		err = countUse(ctx, tx, shard, t)
+	}
+	if cost := t.Usage.GetCostMicros(); err == nil && cost > 0 {
 		_, err = sqldb.Exec(ctx, tx, `INSERT INTO turn_costs (shard, model, cost_micros) VALUES ($1, $2, $3)
 			ON CONFLICT (shard, model) DO UPDATE SET cost_micros = turn_costs.cost_micros + excluded.cost_micros`, shard, t.Model, cost)
 	}
