@@ -998,7 +998,8 @@ type ExportSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ses_…".
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// "json" (default): the response has session, turns and messages. "markdown": the response has the transcript.
+	// "json" (default): the response has session, turns and messages. "markdown": the response has the transcript. "pdf": the response has the
+	// transcript as PDF; its texts have at most 2 MiB, pictures are named, and characters that the font lacks, such as Chinese ones, are boxes.
 	Format string `protobuf:"bytes,2,opt,name=format,proto3" json:"format,omitempty"`
 	// With format "json": also return the events of the journal.
 	IncludeEvents bool `protobuf:"varint,3,opt,name=include_events,json=includeEvents,proto3" json:"include_events,omitempty"`
@@ -1069,7 +1070,9 @@ type ExportSessionResponse struct {
 	// Events of the journal, oldest first, if requested. Over HTTP they have the same form as in event streams.
 	Events []*v1.Event `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
 	// The transcript. The other fields are then empty.
-	Markdown      string `protobuf:"bytes,5,opt,name=markdown,proto3" json:"markdown,omitempty"`
+	Markdown string `protobuf:"bytes,5,opt,name=markdown,proto3" json:"markdown,omitempty"`
+	// The transcript as PDF. The other fields are then empty.
+	Pdf           []byte `protobuf:"bytes,6,opt,name=pdf,proto3" json:"pdf,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1135,6 +1138,115 @@ func (x *ExportSessionResponse) GetEvents() []*v1.Event {
 func (x *ExportSessionResponse) GetMarkdown() string {
 	if x != nil {
 		return x.Markdown
+	}
+	return ""
+}
+
+func (x *ExportSessionResponse) GetPdf() []byte {
+	if x != nil {
+		return x.Pdf
+	}
+	return nil
+}
+
+// ImportSessionRequest is an export of a session, with what is to be different. Over HTTP the body of an export can be sent as it is.
+type ImportSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The exported session. Its agent, title, labels and params are taken over, unless the fields below say otherwise.
+	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// Messages, oldest first; at least one, at most 10,000. The result of a tool stands after its call, in a message with the same turn_id.
+	// Citations keep the bank and the document that they name, whether these exist here or not. A file stays a file if it is one of a session
+	// that the caller may read here; otherwise a text with its name, type and size takes its place.
+	Messages []*v1.Message `protobuf:"bytes,3,rep,name=messages,proto3" json:"messages,omitempty"`
+	// Ignored: exports have it.
+	Turns []*structpb.Struct `protobuf:"bytes,2,rep,name=turns,proto3" json:"turns,omitempty"`
+	// Ignored: exports have it.
+	Events []*structpb.Struct `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
+	// ID of the agent of the new session; empty = session.agent_id.
+	AgentId string `protobuf:"bytes,5,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Title, for display; empty = session.title.
+	Title string `protobuf:"bytes,6,opt,name=title,proto3" json:"title,omitempty"`
+	// Makes retries safe. Over HTTP use the header Idempotency-Key. Kept for 24 h.
+	IdempotencyKey string `protobuf:"bytes,7,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ImportSessionRequest) Reset() {
+	*x = ImportSessionRequest{}
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSessionRequest) ProtoMessage() {}
+
+func (x *ImportSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_sessions_v1_sessions_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSessionRequest.ProtoReflect.Descriptor instead.
+func (*ImportSessionRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_sessions_v1_sessions_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ImportSessionRequest) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ImportSessionRequest) GetMessages() []*v1.Message {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+func (x *ImportSessionRequest) GetTurns() []*structpb.Struct {
+	if x != nil {
+		return x.Turns
+	}
+	return nil
+}
+
+func (x *ImportSessionRequest) GetEvents() []*structpb.Struct {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ImportSessionRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *ImportSessionRequest) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *ImportSessionRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
 	}
 	return ""
 }
@@ -1234,18 +1346,27 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x05title\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x05title\x121\n" +
 	"\x0fidempotency_key\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12/\n" +
 	"\x06params\x18\f \x01(\v2\x17.google.protobuf.StructR\x06params\x12=\n" +
-	"\x05banks\x18\r \x03(\tB'\xbaH$\x92\x01!\x10 \x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x05banks\"\x9b\x01\n" +
+	"\x05banks\x18\r \x03(\tB'\xbaH$\x92\x01!\x10 \x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x05banks\"\xa0\x01\n" +
 	"\x14ExportSessionRequest\x12+\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12/\n" +
-	"\x06format\x18\x02 \x01(\tB\x17\xbaH\x14r\x12R\x00R\x04jsonR\bmarkdownR\x06format\x12%\n" +
-	"\x0einclude_events\x18\x03 \x01(\bR\rincludeEvents\"\x86\x02\n" +
+	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x124\n" +
+	"\x06format\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17R\x00R\x04jsonR\bmarkdownR\x03pdfR\x06format\x12%\n" +
+	"\x0einclude_events\x18\x03 \x01(\bR\rincludeEvents\"\x98\x02\n" +
 	"\x15ExportSessionResponse\x127\n" +
 	"\asession\x18\x01 \x01(\v2\x1d.windlass.sessions.v1.SessionR\asession\x120\n" +
 	"\x05turns\x18\x02 \x03(\v2\x1a.windlass.sessions.v1.TurnR\x05turns\x125\n" +
 	"\bmessages\x18\x03 \x03(\v2\x19.windlass.turn.v1.MessageR\bmessages\x12/\n" +
 	"\x06events\x18\x04 \x03(\v2\x17.windlass.turn.v1.EventR\x06events\x12\x1a\n" +
-	"\bmarkdown\x18\x05 \x01(\tR\bmarkdown2\xce\v\n" +
+	"\bmarkdown\x18\x05 \x01(\tR\bmarkdown\x12\x10\n" +
+	"\x03pdf\x18\x06 \x01(\fR\x03pdf\"\xed\x02\n" +
+	"\x14ImportSessionRequest\x127\n" +
+	"\asession\x18\x01 \x01(\v2\x1d.windlass.sessions.v1.SessionR\asession\x12E\n" +
+	"\bmessages\x18\x03 \x03(\v2\x19.windlass.turn.v1.MessageB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\x90NR\bmessages\x12-\n" +
+	"\x05turns\x18\x02 \x03(\v2\x17.google.protobuf.StructR\x05turns\x12/\n" +
+	"\x06events\x18\x04 \x03(\v2\x17.google.protobuf.StructR\x06events\x12\"\n" +
+	"\bagent_id\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
+	"\x05title\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x05title\x121\n" +
+	"\x0fidempotency_key\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey2\xeb\f\n" +
 	"\x0eSessionService\x12\x8f\x01\n" +
 	"\rCreateSession\x12*.windlass.sessions.v1.CreateSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"3\xaa\xfd\x1b\x18sessions.sessions.create\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12\x90\x01\n" +
 	"\n" +
@@ -1256,7 +1377,8 @@ const file_windlass_sessions_v1_sessions_proto_rawDesc = "" +
 	"\x0eRestoreSession\x12+.windlass.sessions.v1.RestoreSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"L\xaa\xfd\x1b\x18sessions.sessions.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02&:\x01*\"!/v1/sessions/{session_id}:restore\x12\xab\x01\n" +
 	"\fListMessages\x12).windlass.sessions.v1.ListMessagesRequest\x1a*.windlass.sessions.v1.ListMessagesResponse\"D\xaa\xfd\x1b\x16sessions.messages.list\x82\xd3\xe4\x93\x02$\x12\"/v1/sessions/{session_id}/messages\x12\x9b\x01\n" +
 	"\vForkSession\x12(.windlass.sessions.v1.ForkSessionRequest\x1a\x1d.windlass.sessions.v1.Session\"C\xaa\xfd\x1b\x16sessions.sessions.fork\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/sessions/{session_id}:fork\x12\xb2\x01\n" +
-	"\rExportSession\x12*.windlass.sessions.v1.ExportSessionRequest\x1a+.windlass.sessions.v1.ExportSessionResponse\"H\xaa\xfd\x1b\x18sessions.sessions.export\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\"\x12 /v1/sessions/{session_id}:exportB\xe7\x01\n" +
+	"\rExportSession\x12*.windlass.sessions.v1.ExportSessionRequest\x1a+.windlass.sessions.v1.ExportSessionResponse\"H\xaa\xfd\x1b\x18sessions.sessions.export\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\"\x12 /v1/sessions/{session_id}:export\x12\x9a\x01\n" +
+	"\rImportSession\x12*.windlass.sessions.v1.ImportSessionRequest\x1a\x1d.windlass.sessions.v1.Session\">\xaa\xfd\x1b\x18sessions.sessions.import\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/sessions:importB\xe7\x01\n" +
 	"\x18com.windlass.sessions.v1B\rSessionsProtoP\x01ZJgithub.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1;sessionsv1\xa2\x02\x03WSX\xaa\x02\x14Windlass.Sessions.V1\xca\x02\x14Windlass\\Sessions\\V1\xe2\x02 Windlass\\Sessions\\V1\\GPBMetadata\xea\x02\x16Windlass::Sessions::V1b\x06proto3"
 
 var (
@@ -1271,7 +1393,7 @@ func file_windlass_sessions_v1_sessions_proto_rawDescGZIP() []byte {
 	return file_windlass_sessions_v1_sessions_proto_rawDescData
 }
 
-var file_windlass_sessions_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_windlass_sessions_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_windlass_sessions_v1_sessions_proto_goTypes = []any{
 	(*Session)(nil),               // 0: windlass.sessions.v1.Session
 	(*CreateSessionRequest)(nil),  // 1: windlass.sessions.v1.CreateSessionRequest
@@ -1287,59 +1409,66 @@ var file_windlass_sessions_v1_sessions_proto_goTypes = []any{
 	(*ForkSessionRequest)(nil),    // 11: windlass.sessions.v1.ForkSessionRequest
 	(*ExportSessionRequest)(nil),  // 12: windlass.sessions.v1.ExportSessionRequest
 	(*ExportSessionResponse)(nil), // 13: windlass.sessions.v1.ExportSessionResponse
-	nil,                           // 14: windlass.sessions.v1.Session.LabelsEntry
-	nil,                           // 15: windlass.sessions.v1.CreateSessionRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 17: google.protobuf.Struct
-	(v1.TurnStatus)(0),            // 18: windlass.turn.v1.TurnStatus
-	(*fieldmaskpb.FieldMask)(nil), // 19: google.protobuf.FieldMask
-	(*v1.Message)(nil),            // 20: windlass.turn.v1.Message
-	(*Turn)(nil),                  // 21: windlass.sessions.v1.Turn
-	(*v1.Event)(nil),              // 22: windlass.turn.v1.Event
+	(*ImportSessionRequest)(nil),  // 14: windlass.sessions.v1.ImportSessionRequest
+	nil,                           // 15: windlass.sessions.v1.Session.LabelsEntry
+	nil,                           // 16: windlass.sessions.v1.CreateSessionRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 18: google.protobuf.Struct
+	(v1.TurnStatus)(0),            // 19: windlass.turn.v1.TurnStatus
+	(*fieldmaskpb.FieldMask)(nil), // 20: google.protobuf.FieldMask
+	(*v1.Message)(nil),            // 21: windlass.turn.v1.Message
+	(*Turn)(nil),                  // 22: windlass.sessions.v1.Turn
+	(*v1.Event)(nil),              // 23: windlass.turn.v1.Event
 }
 var file_windlass_sessions_v1_sessions_proto_depIdxs = []int32{
-	14, // 0: windlass.sessions.v1.Session.labels:type_name -> windlass.sessions.v1.Session.LabelsEntry
-	16, // 1: windlass.sessions.v1.Session.create_time:type_name -> google.protobuf.Timestamp
-	16, // 2: windlass.sessions.v1.Session.update_time:type_name -> google.protobuf.Timestamp
-	17, // 3: windlass.sessions.v1.Session.params:type_name -> google.protobuf.Struct
-	15, // 4: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
-	17, // 5: windlass.sessions.v1.CreateSessionRequest.params:type_name -> google.protobuf.Struct
-	16, // 6: windlass.sessions.v1.ListSessionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	16, // 7: windlass.sessions.v1.ListSessionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	18, // 8: windlass.sessions.v1.ListSessionsRequest.status:type_name -> windlass.turn.v1.TurnStatus
+	15, // 0: windlass.sessions.v1.Session.labels:type_name -> windlass.sessions.v1.Session.LabelsEntry
+	17, // 1: windlass.sessions.v1.Session.create_time:type_name -> google.protobuf.Timestamp
+	17, // 2: windlass.sessions.v1.Session.update_time:type_name -> google.protobuf.Timestamp
+	18, // 3: windlass.sessions.v1.Session.params:type_name -> google.protobuf.Struct
+	16, // 4: windlass.sessions.v1.CreateSessionRequest.labels:type_name -> windlass.sessions.v1.CreateSessionRequest.LabelsEntry
+	18, // 5: windlass.sessions.v1.CreateSessionRequest.params:type_name -> google.protobuf.Struct
+	17, // 6: windlass.sessions.v1.ListSessionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	17, // 7: windlass.sessions.v1.ListSessionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	19, // 8: windlass.sessions.v1.ListSessionsRequest.status:type_name -> windlass.turn.v1.TurnStatus
 	0,  // 9: windlass.sessions.v1.ListSessionsResponse.sessions:type_name -> windlass.sessions.v1.Session
 	0,  // 10: windlass.sessions.v1.UpdateSessionRequest.session:type_name -> windlass.sessions.v1.Session
-	19, // 11: windlass.sessions.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
-	16, // 12: windlass.sessions.v1.DeleteSessionResponse.restore_until:type_name -> google.protobuf.Timestamp
-	20, // 13: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
-	17, // 14: windlass.sessions.v1.ForkSessionRequest.params:type_name -> google.protobuf.Struct
+	20, // 11: windlass.sessions.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	17, // 12: windlass.sessions.v1.DeleteSessionResponse.restore_until:type_name -> google.protobuf.Timestamp
+	21, // 13: windlass.sessions.v1.ListMessagesResponse.messages:type_name -> windlass.turn.v1.Message
+	18, // 14: windlass.sessions.v1.ForkSessionRequest.params:type_name -> google.protobuf.Struct
 	0,  // 15: windlass.sessions.v1.ExportSessionResponse.session:type_name -> windlass.sessions.v1.Session
-	21, // 16: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
-	20, // 17: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
-	22, // 18: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
-	1,  // 19: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
-	2,  // 20: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
-	3,  // 21: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
-	5,  // 22: windlass.sessions.v1.SessionService.UpdateSession:input_type -> windlass.sessions.v1.UpdateSessionRequest
-	6,  // 23: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
-	8,  // 24: windlass.sessions.v1.SessionService.RestoreSession:input_type -> windlass.sessions.v1.RestoreSessionRequest
-	9,  // 25: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
-	11, // 26: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
-	12, // 27: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
-	0,  // 28: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
-	0,  // 29: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
-	4,  // 30: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
-	0,  // 31: windlass.sessions.v1.SessionService.UpdateSession:output_type -> windlass.sessions.v1.Session
-	7,  // 32: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
-	0,  // 33: windlass.sessions.v1.SessionService.RestoreSession:output_type -> windlass.sessions.v1.Session
-	10, // 34: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
-	0,  // 35: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
-	13, // 36: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
-	28, // [28:37] is the sub-list for method output_type
-	19, // [19:28] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	22, // 16: windlass.sessions.v1.ExportSessionResponse.turns:type_name -> windlass.sessions.v1.Turn
+	21, // 17: windlass.sessions.v1.ExportSessionResponse.messages:type_name -> windlass.turn.v1.Message
+	23, // 18: windlass.sessions.v1.ExportSessionResponse.events:type_name -> windlass.turn.v1.Event
+	0,  // 19: windlass.sessions.v1.ImportSessionRequest.session:type_name -> windlass.sessions.v1.Session
+	21, // 20: windlass.sessions.v1.ImportSessionRequest.messages:type_name -> windlass.turn.v1.Message
+	18, // 21: windlass.sessions.v1.ImportSessionRequest.turns:type_name -> google.protobuf.Struct
+	18, // 22: windlass.sessions.v1.ImportSessionRequest.events:type_name -> google.protobuf.Struct
+	1,  // 23: windlass.sessions.v1.SessionService.CreateSession:input_type -> windlass.sessions.v1.CreateSessionRequest
+	2,  // 24: windlass.sessions.v1.SessionService.GetSession:input_type -> windlass.sessions.v1.GetSessionRequest
+	3,  // 25: windlass.sessions.v1.SessionService.ListSessions:input_type -> windlass.sessions.v1.ListSessionsRequest
+	5,  // 26: windlass.sessions.v1.SessionService.UpdateSession:input_type -> windlass.sessions.v1.UpdateSessionRequest
+	6,  // 27: windlass.sessions.v1.SessionService.DeleteSession:input_type -> windlass.sessions.v1.DeleteSessionRequest
+	8,  // 28: windlass.sessions.v1.SessionService.RestoreSession:input_type -> windlass.sessions.v1.RestoreSessionRequest
+	9,  // 29: windlass.sessions.v1.SessionService.ListMessages:input_type -> windlass.sessions.v1.ListMessagesRequest
+	11, // 30: windlass.sessions.v1.SessionService.ForkSession:input_type -> windlass.sessions.v1.ForkSessionRequest
+	12, // 31: windlass.sessions.v1.SessionService.ExportSession:input_type -> windlass.sessions.v1.ExportSessionRequest
+	14, // 32: windlass.sessions.v1.SessionService.ImportSession:input_type -> windlass.sessions.v1.ImportSessionRequest
+	0,  // 33: windlass.sessions.v1.SessionService.CreateSession:output_type -> windlass.sessions.v1.Session
+	0,  // 34: windlass.sessions.v1.SessionService.GetSession:output_type -> windlass.sessions.v1.Session
+	4,  // 35: windlass.sessions.v1.SessionService.ListSessions:output_type -> windlass.sessions.v1.ListSessionsResponse
+	0,  // 36: windlass.sessions.v1.SessionService.UpdateSession:output_type -> windlass.sessions.v1.Session
+	7,  // 37: windlass.sessions.v1.SessionService.DeleteSession:output_type -> windlass.sessions.v1.DeleteSessionResponse
+	0,  // 38: windlass.sessions.v1.SessionService.RestoreSession:output_type -> windlass.sessions.v1.Session
+	10, // 39: windlass.sessions.v1.SessionService.ListMessages:output_type -> windlass.sessions.v1.ListMessagesResponse
+	0,  // 40: windlass.sessions.v1.SessionService.ForkSession:output_type -> windlass.sessions.v1.Session
+	13, // 41: windlass.sessions.v1.SessionService.ExportSession:output_type -> windlass.sessions.v1.ExportSessionResponse
+	0,  // 42: windlass.sessions.v1.SessionService.ImportSession:output_type -> windlass.sessions.v1.Session
+	33, // [33:43] is the sub-list for method output_type
+	23, // [23:33] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_sessions_proto_init() }
@@ -1355,7 +1484,7 @@ func file_windlass_sessions_v1_sessions_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_sessions_v1_sessions_proto_rawDesc), len(file_windlass_sessions_v1_sessions_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

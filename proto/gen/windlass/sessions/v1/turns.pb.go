@@ -197,9 +197,11 @@ type Turn struct {
 	LimitReached *v1.LimitReached `protobuf:"bytes,26,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
 	// Why the turn does not go on. Set by GetTurn while the status is "queued", and while it is "running" if nothing happened for ten seconds
 	// because part of the mesh does not work. For a turn that waits for people, see waiting_for.
-	Pending       *Pending `protobuf:"bytes,40,opt,name=pending,proto3" json:"pending,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Pending *Pending `protobuf:"bytes,40,opt,name=pending,proto3" json:"pending,omitempty"`
+	// Model that the request of the turn chose, "provider/model"; empty when it chose none. See CreateTurnRequest.model.
+	RequestedModel string `protobuf:"bytes,130,opt,name=requested_model,json=requestedModel,proto3" json:"requested_model,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Turn) Reset() {
@@ -421,6 +423,13 @@ func (x *Turn) GetPending() *Pending {
 	return nil
 }
 
+func (x *Turn) GetRequestedModel() string {
+	if x != nil {
+		return x.RequestedModel
+	}
+	return ""
+}
+
 // Pending says why a turn does not go on.
 type Pending struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -528,6 +537,12 @@ type CreateTurnRequest struct {
 	// The turn neither reads the user's memory nor writes it, whatever the agent's `memory` says. With mode "steer", it applies only if a new
 	// turn starts.
 	WithoutMemory bool `protobuf:"varint,120,opt,name=without_memory,json=withoutMemory,proto3" json:"without_memory,omitempty"`
+	// Model of this turn, "provider/model", in place of the agent's and its fallbacks; empty = the agent's. With mode "steer", it applies only
+	// if a new turn starts.
+	// Errors: INVALID_ARGUMENT when no provider has it, or when a route applies to the turn and the model is none of its targets;
+	// PERMISSION_DENIED when a rule denies inference.models.use.PROVIDER/MODEL to the caller; FAILED_PRECONDITION for an agent whose executor
+	// chooses the models.
+	Model         string `protobuf:"bytes,130,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -630,6 +645,13 @@ func (x *CreateTurnRequest) GetWithoutMemory() bool {
 		return x.WithoutMemory
 	}
 	return false
+}
+
+func (x *CreateTurnRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
 }
 
 // ClientTool is a tool that the client runs. The model calls it as "client__NAME".
@@ -1877,7 +1899,7 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\"windlass/sessions/v1/context.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xa1\b\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\"windlass/sessions/v1/context.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xcb\b\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1914,12 +1936,13 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\vschedule_id\x18\x19 \x01(\tR\n" +
 	"scheduleId\x12C\n" +
 	"\rlimit_reached\x18\x1a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x127\n" +
-	"\apending\x18( \x01(\v2\x1d.windlass.sessions.v1.PendingR\apending\"\xa2\x01\n" +
+	"\apending\x18( \x01(\v2\x1d.windlass.sessions.v1.PendingR\apending\x12(\n" +
+	"\x0frequested_model\x18\x82\x01 \x01(\tR\x0erequestedModel\"\xa2\x01\n" +
 	"\aPending\x12;\n" +
 	"\x06reason\x18\x01 \x01(\x0e2#.windlass.sessions.v1.PendingReasonR\x06reason\x12*\n" +
 	"\x11preceding_turn_id\x18\x02 \x01(\tR\x0fprecedingTurnId\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x16\n" +
-	"\x06action\x18\x04 \x01(\tR\x06action\"\x9b\x04\n" +
+	"\x06action\x18\x04 \x01(\tR\x06action\"\xbc\x04\n" +
 	"\x11CreateTurnRequest\x12+\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\tsessionId\x12\x14\n" +
@@ -1932,7 +1955,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\vwebhook_url\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\n" +
 	"webhookUrl\x12<\n" +
 	"\routput_schema\x18< \x01(\v2\x17.google.protobuf.StructR\foutputSchema\x12%\n" +
-	"\x0ewithout_memory\x18x \x01(\bR\rwithoutMemory\"\xa9\x01\n" +
+	"\x0ewithout_memory\x18x \x01(\bR\rwithoutMemory\x12\x1f\n" +
+	"\x05model\x18\x82\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\"\xa9\x01\n" +
 	"\n" +
 	"ClientTool\x123\n" +
 	"\x04name\x18\x01 \x01(\tB\x1f\xe0A\x02\xbaH\x19r\x172\x15^[A-Za-z0-9_-]{1,56}$R\x04name\x12*\n" +

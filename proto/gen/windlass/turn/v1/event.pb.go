@@ -951,7 +951,9 @@ type TurnQueued struct {
 	// The user's input.
 	Input []*ContentPart `protobuf:"bytes,3,rep,name=input,proto3" json:"input,omitempty"`
 	// Number of unfinished turns of the session that run before this one.
-	Position      uint32 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
+	Position uint32 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
+	// Model that the request chose for this turn, "provider/model"; empty = that of the agent.
+	Model         string `protobuf:"bytes,130,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1012,6 +1014,13 @@ func (x *TurnQueued) GetPosition() uint32 {
 		return x.Position
 	}
 	return 0
+}
+
+func (x *TurnQueued) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
 }
 
 // TurnStarted: A worker started the turn and pinned its surface: blueprint revision, model and tools.
@@ -1353,12 +1362,12 @@ func (x *TurnCancelRequested) GetReason() string {
 	return ""
 }
 
-// SessionForked: The session starts with the conversation of another session.
+// SessionForked: The session starts with the conversation of another session, or of an export that was imported.
 type SessionForked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// ID of the other session.
+	// ID of the other session; empty for an imported one.
 	FromSession string `protobuf:"bytes,1,opt,name=from_session,json=fromSession,proto3" json:"from_session,omitempty"`
-	// Sequence number in the other session up to which its conversation was copied.
+	// Sequence number in the other session up to which its conversation was copied; 0 for an imported one.
 	FromSeq uint32 `protobuf:"varint,2,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
 	// Number of copied messages. They have no events of their own; list the session's messages to read them.
 	Messages      uint32 `protobuf:"varint,3,opt,name=messages,proto3" json:"messages,omitempty"`
@@ -4393,14 +4402,15 @@ const file_windlass_turn_v1_event_proto_rawDesc = "" +
 	"\x0freasoning_delta\x183 \x01(\v2 .windlass.turn.v1.ReasoningDeltaH\x00R\x0ereasoningDelta\x12e\n" +
 	"\x19tool_call_arguments_delta\x184 \x01(\v2(.windlass.turn.v1.ToolCallArgumentsDeltaH\x00R\x16toolCallArgumentsDelta\x12R\n" +
 	"\x12tool_call_progress\x185 \x01(\v2\".windlass.turn.v1.ToolCallProgressH\x00R\x10toolCallProgressB\x06\n" +
-	"\x04data\"\x97\x01\n" +
+	"\x04data\"\xae\x01\n" +
 	"\n" +
 	"TurnQueued\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tR\tmessageId\x123\n" +
 	"\x05input\x18\x03 \x03(\v2\x1d.windlass.turn.v1.ContentPartR\x05input\x12\x1a\n" +
-	"\bposition\x18\x04 \x01(\rR\bposition\"\xec\x02\n" +
+	"\bposition\x18\x04 \x01(\rR\bposition\x12\x15\n" +
+	"\x05model\x18\x82\x01 \x01(\tR\x05model\"\xec\x02\n" +
 	"\vTurnStarted\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12-\n" +
 	"\x12blueprint_revision\x18\x02 \x01(\rR\x11blueprintRevision\x12\x14\n" +
