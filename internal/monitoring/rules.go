@@ -3,6 +3,7 @@ package monitoring
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -80,9 +81,7 @@ func RuleTests() ([]byte, error) {
 	var tests []test
 	for _, a := range Alerts() {
 		labels := map[string]string{"severity": a.Severity}
-		for name, value := range a.Labels {
-			labels[name] = value
-		}
+		maps.Copy(labels, a.Labels)
 		tests = append(tests, a.test("fires", a.Firing, []expected{{labels, a.annotations()}}), a.test("is quiet", a.Quiet, nil))
 	}
 	return encode(map[string]any{

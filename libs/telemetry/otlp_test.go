@@ -99,7 +99,9 @@ func serve(t *testing.T, l net.Listener) *collector {
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		s.Stop()
-		<-done
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
 	})
 	return c
 }

@@ -171,14 +171,14 @@ func labelsOfVersions(t *testing.T, s *store.Store) {
 			t.Errorf("%s: labels %q, of the bank %q; want %q", what, d.Labels, all, want)
 		}
 	}
-	d, first := i.put("a", "one", "hr")
-	d, first = i.put("a", "secret", "board")
+	i.put("a", "one", "hr")
+	d, first := i.put("a", "secret", "board")
 	has("never live", d.ID, "board")
 	finish(first)
 	has("live", d.ID, "board")
-	_, second := i.put("a", "public")
+	i.put("a", "public")
 	has("a version without labels that is not live", d.ID, "board")
-	_, second = i.put("a", "public", "staff")
+	_, second := i.put("a", "public", "staff")
 	has("its other labels", d.ID, "board", "staff")
 	i.put("a", "public")
 	has("without them again", d.ID, "board", "staff")
