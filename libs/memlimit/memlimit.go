@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/config"
@@ -48,9 +50,28 @@ func Start(ctx context.Context, cfg Config, goMemLimit string, log *slog.Logger)
 		return nil
 	}
 	most := available() / 4 * 3
+	ceiling := most
+	if most > 0 {
+		ceiling = max(most, least)
+	}
+	automatic.Store(&ceiling)
 	debug.SetMemoryLimit(least)
 	go follow(ctx, most, log)
 	return nil
+}
+
+// automatic is the maximum of an automatic limit, 0 = none; nil if the limit is not automatic.
+var automatic atomic.Pointer[int64]
+
+// Most returns how many bytes the process may use: the maximum of an automatic limit, or the fixed one; 0 = any number.
+func Most() int64 {
+	if most := automatic.Load(); most != nil {
+		return *most
+	}
+	if most := debug.SetMemoryLimit(-1); most < math.MaxInt64 {
+		return most
+	}
+	return 0
 }
 
 func follow(ctx context.Context, most int64, log *slog.Logger) {
@@ -63,7 +84,7 @@ func follow(ctx context.Context, most int64, log *slog.Logger) {
 		case <-ctx.Done():
 			return
 		}
-		if next := Limit(read(), most); next != now {
+		if next := Limit(Read(), most); next != now {
 			debug.SetMemoryLimit(next)
 			log.DebugContext(ctx, "memory limit changed", "from_bytes", now, "to_bytes", next)
 			now = next
@@ -90,7 +111,8 @@ func Limit(use Use, most int64) int64 {
 	return want
 }
 
-func read() Use {
+// Read returns what the process uses.
+func Read() Use {
 	all := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"},
 		{Name: "/memory/classes/total:bytes"},

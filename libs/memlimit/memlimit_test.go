@@ -39,14 +39,15 @@ func TestSettings(t *testing.T) {
 		limit, env string
 		want       int64
 		fails      string
+		most       int64 // -1 = that of the machine
 	}{
 		{limit: "off", want: math.MaxInt64},
-		{limit: "2GiB", want: 2 << 30},
+		{limit: "2GiB", want: 2 << 30, most: 2 << 30},
 		{limit: "2GiB", env: "1GiB", want: math.MaxInt64}, // the runtime has read the variable
 		{limit: "auto", env: "1GiB", want: math.MaxInt64},
-		{limit: "auto", want: 256 * mib},
 		{limit: "much", want: math.MaxInt64, fails: `memory.limit "much"`},
 		{limit: "", want: math.MaxInt64, fails: "memory.limit"},
+		{limit: "auto", want: 256 * mib, most: -1},
 	} {
 		t.Run(row.limit+" "+row.env, func(t *testing.T) {
 			debug.SetMemoryLimit(math.MaxInt64)
@@ -56,6 +57,9 @@ func TestSettings(t *testing.T) {
 			}
 			if got := debug.SetMemoryLimit(-1); got != row.want {
 				t.Errorf("the limit is %d, want %d", got, row.want)
+			}
+			if got := memlimit.Most(); row.most >= 0 && got != row.most || row.most < 0 && got != 0 && got < 256*mib {
+				t.Errorf("the process may use %d bytes, want %d", got, row.most)
 			}
 		})
 	}

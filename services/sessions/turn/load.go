@@ -2,9 +2,6 @@ package turn
 
 import (
 	"context"
-	"math"
-	"runtime/debug"
-	rtm "runtime/metrics"
 	"sync"
 	"time"
 
@@ -12,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/memlimit"
 	"github.com/windlass-dev/windlass/libs/metrics"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -23,7 +21,7 @@ import (
 type LoadConfig struct {
 	MaxQueuedTurns int           `yaml:"max_queued_turns" default:"5000" zero:"off" doc:"Number of queued turns of all tenants from which on further turns are refused with 503 and Retry-After. 0: no limit."`
 	MaxOutboxAge   time.Duration `yaml:"max_outbox_age" default:"15m" zero:"off" doc:"How long a turn may have waited for the start of its workflow before further turns are refused. 0: no limit."`
-	MaxMemory      int           `yaml:"max_memory" default:"95" zero:"off" doc:"Percentage of the memory limit of the process in use, after garbage collection, from which on further turns are refused. 0: no limit."`
+	MaxMemory      int           `yaml:"max_memory" default:"95" zero:"off" doc:"Percentage of the memory limit of the process, or of the maximum of an automatic one, in use besides garbage, from which on further turns are refused. 0: no limit."`
 }
 
 // Check reports settings that cannot be used.
@@ -125,18 +123,10 @@ func (l *load) refresh(ctx context.Context) error {
 	return nil
 }
 
-// memory returns the bytes of live objects after the last garbage collection, and the limit of the process, 0 for none.
+// memory returns the bytes that the process uses besides garbage, and how many it may use, 0 for any number.
 func memory() (used, limit int64) {
-	most := debug.SetMemoryLimit(-1)
-	if most <= 0 || most == math.MaxInt64 {
-		return 0, 0
-	}
-	sample := []rtm.Sample{{Name: "/gc/heap/live:bytes"}}
-	rtm.Read(sample)
-	if sample[0].Value.Kind() != rtm.KindUint64 {
-		return 0, 0
-	}
-	return int64(min(sample[0].Value.Uint64(), math.MaxInt64)), most
+	use := memlimit.Read()
+	return use.Live + use.Other, memlimit.Most()
 }
 
 // newWork returns the turn that a request has made before, or admits a further one.
