@@ -47,6 +47,10 @@ func TestFillCompletesTheServices(t *testing.T) {
 	want := Defaults()
 	got := Config{}
 	config.Fill(&got)
+	if got.Sessions.Load != (Config{}).Sessions.Load {
+		t.Errorf("limits of zero were replaced: %+v", got.Sessions.Load)
+	}
+	got.Sessions.Load = want.Sessions.Load
 	for name, pair := range map[string][2]any{
 		"sessions": {got.Sessions, want.Sessions},
 		"worker":   {got.Worker.Config, want.Worker.Config},

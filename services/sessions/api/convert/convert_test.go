@@ -258,6 +258,7 @@ func TestWhatIsLoadedIsConvertedWithAllItsFields(t *testing.T) {
 		Surface:    sessionstest.Message[*turnv1.Surface](), Tools: []*store.PinnedTool{sessionstest.Message[*store.PinnedTool]()},
 		Agents: []*store.AgentTool{sessionstest.Message[*store.AgentTool]()}, Outcomes: []*turnv1.StepOutcome{{Key: "begin"}},
 		Context: &conversation.Window{Messages: []*turnv1.Message{{Id: "msg_1"}}, Truncated: true, Inputs: 2, Compacted: 3}, MayRunAhead: true,
+		ModelChosen: true,
 	}
 	l.Turn.AgentPath = "outer/inner"
 	got := convert.LoadedToProto(&l)
