@@ -125,7 +125,7 @@ func exporting(t *testing.T, to net.Listener, out io.Writer) *telemetry.Telemetr
 func TestAllSignalsAreSent(t *testing.T) {
 	l := listen(t)
 	c := serve(t, l)
-	var out bytes.Buffer
+	var out lines
 	tel := exporting(t, l, &out)
 	ctx, span := otel.Tracer("test").Start(t.Context(), "piece-of-work")
 	tel.Log.InfoContext(ctx, "line-of-work", "secret", secret.New("hunter2"))
@@ -182,7 +182,7 @@ func TestCollectorAway(t *testing.T) {
 	}
 }
 
-// lines is a log that exporters may still write to after a shutdown that gave up on them.
+// lines is a log. Exporters write to the newest one, also those that a shutdown in an earlier test gave up on.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -223,7 +223,7 @@ func TestBadOTLPSettings(t *testing.T) {
 	} {
 		cfg := config.Default[telemetry.Config]()
 		change(&cfg)
-		_, err := telemetry.Setup(t.Context(), "test", "v0", cfg, &bytes.Buffer{})
+		_, err := telemetry.Setup(t.Context(), "test", "v0", cfg, &lines{})
 		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("err = %v, want it to name %s", err, name)
 		}

@@ -1,7 +1,6 @@
 package telemetry_test
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -29,7 +28,7 @@ func TestRequestIDs(t *testing.T) {
 }
 
 func TestLogLinesHaveTheRequestID(t *testing.T) {
-	var out bytes.Buffer
+	var out lines
 	tel, err := telemetry.Setup(t.Context(), "test", "v0", config.Default[telemetry.Config](), &out)
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package telemetry_test
 
 import (
-	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,7 +14,7 @@ import (
 )
 
 func TestSetup(t *testing.T) {
-	var out bytes.Buffer
+	var out lines
 	tel, err := telemetry.Setup(t.Context(), "test", "v0", config.Default[telemetry.Config](), &out)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +48,7 @@ func TestBadConfigNamesTheKey(t *testing.T) {
 		"telemetry.log_level":  {LogLevel: "loud", LogFormat: "text"},
 		"telemetry.log_format": {LogLevel: "info", LogFormat: "xml"},
 	} {
-		if _, err := telemetry.Setup(t.Context(), "test", "v0", cfg, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), key) {
+		if _, err := telemetry.Setup(t.Context(), "test", "v0", cfg, &lines{}); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("err = %v, want it to name %s", err, key)
 		}
 	}
