@@ -15,7 +15,7 @@ await browse(async (page) => {
   await page.getByRole("button", { name: "What can you do?" }).waitFor();
   must(await agent.inputValue() === "assistant", `the agent is ${await agent.inputValue()}`);
   await agent.selectOption("careful");
-  await page.locator("input[type=file]").setInputFiles(pngOf("dot.png"));
+  await page.locator("form input[type=file]").setInputFiles(pngOf("dot.png"));
   await page.getByLabel("Attachments").getByText(/dot\.png \d+ B/).waitFor();
   await message.fill('say:"a picture"');
   await page.reload();
