@@ -34,3 +34,7 @@ for tests in deploy/prometheus/*.test.yaml; do
 	command -v promtool >/dev/null || break
 	promtool test rules "$tests"
 done
+
+# Without promtool: alerts that fire and do not, and the queries of all panels, with Prometheus' own packages, which take a minute to build once.
+./scripts/unchanged.sh promcheck deploy/prometheus deploy/grafana tools/promcheck -- \
+	env GOWORK=off CGO_ENABLED=0 "${GO:-go}" -C tools/promcheck run . -deploy ../../deploy
