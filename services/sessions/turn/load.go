@@ -12,7 +12,6 @@ import (
 	"github.com/windlass-dev/windlass/libs/memlimit"
 	"github.com/windlass-dev/windlass/libs/metrics"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
 	"github.com/windlass-dev/windlass/services/sessions/store/totalsdb"
 )
@@ -44,7 +43,7 @@ const (
 
 // backlog reads what waits.
 type backlog interface {
-	Backlog(ctx context.Context, now time.Time) (totalsdb.Backlog, error)
+	Load(ctx context.Context, now time.Time, most int) (totalsdb.Load, error)
 }
 
 // load decides whether the mesh takes on further turns. It is safe for concurrent use.
@@ -113,13 +112,13 @@ func (l *load) refresh(ctx context.Context) error {
 		return nil
 	}
 	defer l.reading.Unlock()
-	b, err := l.read.Backlog(ctx, now)
+	b, err := l.read.Load(ctx, now, l.cfg.MaxQueuedTurns)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.until, l.queued, l.outbox = now.Add(loadAge), b.Turns[turnv1.TurnStatus_TURN_STATUS_QUEUED], b.Sent
+	l.until, l.queued, l.outbox = now.Add(loadAge), b.Queued, b.Sent
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/fault"
-	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store/totalsdb"
 )
 
@@ -20,9 +19,9 @@ type stored struct {
 	err    error
 }
 
-func (s *stored) Backlog(context.Context, time.Time) (totalsdb.Backlog, error) {
+func (s *stored) Load(context.Context, time.Time, int) (totalsdb.Load, error) {
 	s.reads++
-	return totalsdb.Backlog{Turns: map[turnv1.TurnStatus]int64{turnv1.TurnStatus_TURN_STATUS_QUEUED: s.queued}, Sent: s.outbox}, s.err
+	return totalsdb.Load{Queued: s.queued, Sent: s.outbox}, s.err
 }
 
 // TestLoad: the bound holds between readings, refusals say when to try again, and it is lifted without help.

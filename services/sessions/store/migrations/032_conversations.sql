@@ -27,9 +27,8 @@ CREATE TABLE search_words (
     session_id TEXT NOT NULL,
     turn_id TEXT NOT NULL,
     title BIGINT NOT NULL,
-    PRIMARY KEY (tenant, subject, word, session_id, turn_id, title)
+    PRIMARY KEY (tenant, word, subject, session_id, turn_id, title)
 ){{rowless}};
-CREATE INDEX search_words_by_word ON search_words (tenant, word);
 CREATE INDEX search_words_by_session ON search_words (tenant, session_id, title);
 
 INSERT INTO session_search (tenant, session_id, seq, due) SELECT tenant, id, -9223372036854775807, 1 FROM sessions;

@@ -23,6 +23,13 @@ func totals(t *testing.T, s *store.Store) {
 	if open != 3 || len(b.Waits) != 0 {
 		t.Errorf("3 open turns and no wait are counted as %+v", b)
 	}
+	queued := int64(b.Turns[turnv1.TurnStatus_TURN_STATUS_QUEUED])
+	for _, most := range []int64{100, 1} {
+		got, err := s.Load(t.Context(), sqldb.Time(100), int(most))
+		if want := (totalsdb.Load{Queued: min(queued, most), Sent: b.Sent}); err != nil || got != want {
+			t.Errorf("of at most %d, the load is %+v, %v; want %+v", most, got, err, want)
+		}
+	}
 	end := func(id string, status turnv1.TurnStatus, reason string, at, cost int64) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) error {
 			_, turn, err := tx.LockTurn(ctx, tenant, id)

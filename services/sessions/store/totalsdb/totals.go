@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/rows"
 )
 
-// shards is how many rows count the same outcome: turns of sessions with different ones end without waiting for each other.
+// shards is how many rows count the same: turns of sessions with different ones end without waiting for each other.
 const shards = 16
 
 // Total is how many turns have ended in one way.
@@ -39,21 +39,20 @@ type Ended struct {
 // Reader reads totals, and what waits.
 type Reader struct{ rows.Reader }
 
-// CountEnded adds one to the total of an outcome, and what the turn has cost to that of its model. Callers that count several turns in a
-// transaction do so in one order, or databases with locks of rows may find two of them waiting for each other.
+// CountEnded adds a turn that ends to the totals. Callers that count several turns in a transaction do so in one order, or databases with
+// locks of rows may find two of them waiting for each other.
 func CountEnded(ctx context.Context, tx sqldb.Tx, t Ended) error {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(t.SessionID)) // never fails
-	shard := int64(h.Sum32() % shards)
-	_, err := sqldb.Exec(ctx, tx, `INSERT INTO turn_totals (shard, status, stop_reason, turns) VALUES ($1, $2, $3, 1)
-		ON CONFLICT (shard, status, stop_reason) DO UPDATE SET turns = turn_totals.turns + 1`, shard, int64(t.Status), t.StopReason)
-	if err == nil {
-		err = countUse(ctx, tx, shard, t)
-	}
-	if cost := t.Usage.GetCostMicros(); err == nil && cost > 0 {
-		_, err = sqldb.Exec(ctx, tx, `INSERT INTO turn_costs (shard, model, cost_micros) VALUES ($1, $2, $3)
-			ON CONFLICT (shard, model) DO UPDATE SET cost_micros = turn_costs.cost_micros + excluded.cost_micros`, shard, t.Model, cost)
-	}
+	u := t.Usage
+	_, err := sqldb.Exec(ctx, tx, `INSERT INTO ended_totals (shard, tenant, agent_id, model, status, stop_reason, first_us, turns, model_calls,
+			tool_calls, input_tokens, output_tokens, cost_micros) VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $9, $10, $11, $12)
+		ON CONFLICT (shard, tenant, agent_id, model, status, stop_reason) DO UPDATE SET turns = ended_totals.turns + 1,
+			model_calls = ended_totals.model_calls + excluded.model_calls, tool_calls = ended_totals.tool_calls + excluded.tool_calls,
+			input_tokens = ended_totals.input_tokens + excluded.input_tokens, output_tokens = ended_totals.output_tokens + excluded.output_tokens,
+			cost_micros = ended_totals.cost_micros + excluded.cost_micros`,
+		int64(h.Sum32()%shards), t.Tenant, t.Agent, t.Model, int64(t.Status), t.StopReason, sqldb.Micros(t.EndTime),
+		int64(u.GetModelCalls()), int64(u.GetToolCalls()), int64(u.GetInputTokens()), int64(u.GetOutputTokens()), u.GetCostMicros())
 	if err != nil {
 		return fmt.Errorf("count a turn that ended: %w", err)
 	}
@@ -65,7 +64,8 @@ func (s *Reader) Totals(ctx context.Context) ([]Total, error) {
 	all, err := sqldb.All(ctx, s.DB.Reader(), func(s sqldb.Scanner) (t Total, err error) {
 		err = s.Scan(&t.Status, &t.StopReason, &t.Turns)
 		return t, err
-	}, `SELECT status, stop_reason, CAST(sum(turns) AS BIGINT) FROM turn_totals GROUP BY status, stop_reason ORDER BY status, stop_reason`)
+	}, `SELECT status, stop_reason, CAST(sum(turns) AS BIGINT) FROM ended_totals WHERE turns > 0 GROUP BY status, stop_reason
+		ORDER BY status, stop_reason`)
 	return all, rows.Meaning(err)
 }
 
@@ -80,7 +80,7 @@ func (s *Reader) Costs(ctx context.Context) ([]Cost, error) {
 	all, err := sqldb.All(ctx, s.DB.Reader(), func(s sqldb.Scanner) (c Cost, err error) {
 		err = s.Scan(&c.Model, &c.Micros)
 		return c, err
-	}, `SELECT model, CAST(sum(cost_micros) AS BIGINT) FROM turn_costs GROUP BY model ORDER BY model`)
+	}, `SELECT model, CAST(sum(cost_micros) AS BIGINT) FROM ended_totals WHERE cost_micros > 0 GROUP BY model ORDER BY model`)
 	return all, rows.Meaning(err)
 }
 
@@ -121,18 +121,28 @@ func (s *Reader) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 	if err != nil {
 		return b, rows.Meaning(err)
 	}
-	b.Queued, b.Outbox, b.Sent = since(ages[0].first), ages[1].n, since(ages[1].first)
+	b.Queued, b.Outbox, b.Sent = sqldb.Time(ages[0].first), ages[1].n, sqldb.Time(ages[1].first)
 	waits, err := read(`SELECT kind, count(*), min(create_us) FROM turn_waits WHERE verdict = 0 GROUP BY kind`)
 	for _, w := range waits {
 		kind := turnv1.WaitKind(w.kind)
-		b.Waits[kind], b.Oldest[kind] = w.n, since(w.first)
+		b.Waits[kind], b.Oldest[kind] = w.n, sqldb.Time(w.first)
 	}
 	return b, rows.Meaning(err)
 }
 
-func since(micros int64) time.Time {
-	if micros == 0 {
-		return time.Time{}
-	}
-	return sqldb.Time(micros)
+// Load is what decides whether a further turn can be taken on.
+type Load struct {
+	// Queued are the queued turns of all tenants, Sent is since when the oldest start of a workflow waits; zero = none.
+	Queued int64
+	Sent   time.Time
+}
+
+// Load reads the load. It counts at most as many queued turns as most.
+func (s *Reader) Load(ctx context.Context, now time.Time, most int) (Load, error) {
+	load, err := sqldb.One(ctx, s.DB.Reader(), func(s sqldb.Scanner) (l Load, err error) {
+		err = s.Scan(&l.Queued, sqldb.TimeColumn(&l.Sent))
+		return l, err
+	}, `SELECT (SELECT count(*) FROM (SELECT 1 FROM turns WHERE end_us = 0 AND status = 1 LIMIT $2) AS queued),
+		(SELECT coalesce(min(create_us), 0) FROM turn_outbox WHERE ended = 0 AND claimed_until_us <= $1)`, sqldb.Micros(now), int64(most))
+	return load, rows.Meaning(err)
 }

@@ -13,19 +13,6 @@ type Use struct {
 	Turns, ModelCalls, ToolCalls, Input, Output, CostMicros int64
 }
 
-// countUse adds what a turn that ends has used to that of its agent.
-func countUse(ctx context.Context, tx sqldb.Tx, shard int64, t Ended) error {
-	u := t.Usage
-	_, err := sqldb.Exec(ctx, tx, `INSERT INTO agent_totals (shard, tenant, agent_id, model, first_us, turns, model_calls, tool_calls, input_tokens,
-			output_tokens, cost_micros) VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10)
-		ON CONFLICT (shard, tenant, agent_id, model) DO UPDATE SET turns = agent_totals.turns + 1,
-			model_calls = agent_totals.model_calls + excluded.model_calls, tool_calls = agent_totals.tool_calls + excluded.tool_calls,
-			input_tokens = agent_totals.input_tokens + excluded.input_tokens, output_tokens = agent_totals.output_tokens + excluded.output_tokens,
-			cost_micros = agent_totals.cost_micros + excluded.cost_micros`, shard, t.Tenant, t.Agent, t.Model, sqldb.Micros(t.EndTime),
-		int64(u.GetModelCalls()), int64(u.GetToolCalls()), int64(u.GetInputTokens()), int64(u.GetOutputTokens()), u.GetCostMicros())
-	return err
-}
-
 // Uses are what turns that have ended have used by tenant, agent and model: of the oldest combinations, as many as most, and the sum of all
 // others without names. What is the sum of others stays in it, so that no number ever falls.
 func (s *Reader) Uses(ctx context.Context, most int) ([]Use, error) {
@@ -34,7 +21,7 @@ func (s *Reader) Uses(ctx context.Context, most int) ([]Use, error) {
 		return u, err
 	}, `WITH sums AS (SELECT tenant, agent_id, model, min(first_us) AS first_us, sum(turns) AS turns, sum(model_calls) AS model_calls,
 			sum(tool_calls) AS tool_calls, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(cost_micros) AS cost_micros
-			FROM agent_totals GROUP BY tenant, agent_id, model),
+			FROM ended_totals GROUP BY tenant, agent_id, model),
 		ranked AS (SELECT sums.*, CASE WHEN row_number() OVER (ORDER BY first_us, tenant, agent_id, model) <= $1 THEN 1 ELSE 0 END AS named
 			FROM sums)
 		SELECT CASE WHEN named = 1 THEN tenant ELSE '' END, CASE WHEN named = 1 THEN agent_id ELSE '' END,
