@@ -22,8 +22,8 @@ func Share(name string, n int) (share int, ok bool) {
 	return Draw(name, n)
 }
 
-// Draw returns a number below n that depends on a name and, if ok, on the day: the next one on the next day, so that each is drawn once in n
-// days. The day is the seed (ShuffleEnv), written as 20060102; any other number is one as well.
+// Draw returns a number below n that depends on a name and, if ok, on the day: the next one on the next day, so that each is drawn once
+// in n days. The day is the seed (ShuffleEnv), written as 20060102; any other number is one as well.
 func Draw(name string, n int) (drawn int, ok bool) {
 	seed := os.Getenv(ShuffleEnv)
 	day, err := strconv.Atoi(seed)
