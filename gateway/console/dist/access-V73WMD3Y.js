@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-CXYADH45.js";import"./chunk-VP4RUWK7.js";import"./chunk-WBLWCETB.js";import"./chunk-72SG5WJT.js";import"./chunk-MCIPBVE7.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

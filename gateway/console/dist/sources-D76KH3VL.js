@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-R5PBXUGO.js";import"./chunk-CPDOCJPO.js";import"./chunk-WBLWCETB.js";import"./chunk-72SG5WJT.js";import"./chunk-MCIPBVE7.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f}from"./chunk-CPDOCJPO.js";import"./chunk-WBLWCETB.js";import"./chunk-72SG5WJT.js";import"./chunk-MCIPBVE7.js";import"./chunk-WOT6VMZA.js";export{f as CallTable,b as Changed,e as Effect,a as default,d as toolState,c as useStats};
