@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-K47UHXE5.js";import"./chunk-IQJCIG5B.js";import"./chunk-WBLWCETB.js";import"./chunk-MQRKLH55.js";import"./chunk-54CULNVI.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-IVGGY4CK.js";import"./chunk-EJGYZESI.js";import"./chunk-WBLWCETB.js";import"./chunk-MQRKLH55.js";import"./chunk-54CULNVI.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

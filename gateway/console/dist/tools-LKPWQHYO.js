@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f}from"./chunk-EJGYZESI.js";import"./chunk-WBLWCETB.js";import"./chunk-MQRKLH55.js";import"./chunk-54CULNVI.js";import"./chunk-WOT6VMZA.js";export{f as CallTable,b as Changed,e as Effect,a as default,d as toolState,c as useStats};
