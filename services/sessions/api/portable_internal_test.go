@@ -23,11 +23,14 @@ func TestPDFHasEveryMessageInOrder(t *testing.T) {
 	}
 	cited := text("It costs 5 [1].")
 	cited.Citations = []*turnv1.Citation{{
-		Number: 1, Position: 11, BankId: "handbook", DocumentId: "doc_1", DocumentName: "Prices", Quote: "5 euros",
+		Number: 1, Position: 11, BankId: "handbook", DocumentId: "doc_1", DocumentName: "Prices: `tea`", Quote: "5 euros",
 	}}
 	data, err := portable(&sessionsv1.ExportSessionResponse{
 		Session: &sessionsv1.Session{Id: "ses_1", Title: "How much?", AgentId: "shop", Subject: "local"},
-		Turns:   []*sessionsv1.Turn{{Id: "trn_1", Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED}},
+		Turns: []*sessionsv1.Turn{
+			{Id: "trn_1", Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED},
+			{Id: "trn_2", Status: turnv1.TurnStatus_TURN_STATUS_FAILED, Error: &turnv1.TurnError{Message: "expected a > b"}},
+		},
 		Messages: []*turnv1.Message{
 			{TurnId: "trn_1", Role: turnv1.Role_ROLE_USER, Content: []*turnv1.ContentPart{
 				text("What does it cost?"),
@@ -58,8 +61,8 @@ func TestPDFHasEveryMessageInOrder(t *testing.T) {
 	for _, part := range []string{
 		"How much?", "ses_1 with agent shop", "User", "What does it cost?", "[bill.png, image/png, 9 bytes]", "Assistant a/b",
 		"Calls shop__price",
-		`{"of":"tea"}`, "Result of shop__price, an error", "five", "Assistant", "It costs 5 [1].", "[1] Prices (handbook, doc_1", "5 euros",
-		"The turn was cancelled.", "User", "Thanks",
+		`{"of":"tea"}`, "Result of shop__price, an error", "five", "Assistant", "It costs 5 [1].", "[1] Prices: `tea` (handbook, doc_1", "5 euros",
+		"The turn was cancelled.", "User", "Thanks", "The turn failed: expected a > b",
 	} {
 		_, after, found := strings.Cut(rest, part)
 		if !found {
