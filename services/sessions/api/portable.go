@@ -14,8 +14,14 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/pdf"
 )
 
-// maxPDFText bounds the texts of a PDF in bytes: its pages take time and memory in proportion.
+// maxPDFText bounds the texts of a PDF in bytes, as costOf counts them: its pages take time and memory in proportion.
 const maxPDFText = 2 << 20
+
+// costOf counts a text in bytes, where a line break is as much as a full line, and a tab the spaces that are written for it.
+func costOf(text string) int {
+	const line, tab = 80, 4
+	return len(text) + (line-1)*strings.Count(text, "\n") + (tab-1)*strings.Count(text, "\t")
+}
 
 // portable writes an export as PDF. It says what the transcript in Markdown says.
 func portable(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
@@ -36,9 +42,9 @@ func portable(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
 	})
 	size := 0
 	for _, e := range d.Entries {
-		if size += len(e.Heading) + len(e.Text) + len(strings.Join(e.Notes, "")); size > maxPDFText {
+		if size += costOf(e.Heading) + costOf(e.Text) + costOf(strings.Join(e.Notes, "")); size > maxPDFText {
 			return nil, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the texts of the session are larger than the %d bytes "+
-				"that a PDF may have", maxPDFText).Hint("Export it as Markdown or JSON.")
+				"that a PDF may have, where a line break counts as 80", maxPDFText).Hint("Export it as Markdown or JSON.")
 		}
 	}
 	return pdf.Write(d)

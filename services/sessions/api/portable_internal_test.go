@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/fault"
+	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )
@@ -69,5 +71,26 @@ func TestPDFHasEveryMessageInOrder(t *testing.T) {
 			t.Fatalf("%q is not in %q", part, rest)
 		}
 		rest = after
+	}
+}
+
+// TestPDFIsBoundedByLines: a page costs as much when its lines are empty.
+func TestPDFIsBoundedByLines(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		text    string
+		refused bool
+	}{
+		"a few lines":      {strings.Repeat("\n", 1000), false},
+		"2 MiB of lines":   {strings.Repeat("\n", maxPDFText), true},
+		"many empty lines": {strings.Repeat("\n", maxPDFText/80+1), true},
+		"many tabs":        {strings.Repeat("\t", maxPDFText/4), true},
+	} {
+		_, err := portable(&sessionsv1.ExportSessionResponse{Messages: []*turnv1.Message{{
+			Role: turnv1.Role_ROLE_USER, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: row.text}}},
+		}}})
+		if refused := fault.Is(err, faultv1.Reason_REASON_TOO_LARGE); refused != row.refused || err != nil && !refused {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
