@@ -246,15 +246,16 @@ func setLabels(ctx context.Context, tx sqldb.Tx, d Document) error {
 
 // setNextLabels notes which labels a document gets when its latest version is live.
 func setNextLabels(ctx context.Context, tx sqldb.Tx, d Document, wanted []string) error {
-	var next any // none: it has them
-	if !slices.Equal(d.Labels, wanted) {
-		text, _, err := encodeLabels(Document{Labels: wanted})
-		if err != nil {
-			return err
-		}
-		next = text
+	if slices.Equal(d.Labels, wanted) { // it has them
+		_, err := sqldb.Exec(ctx, tx, "UPDATE documents SET next_labels = NULL WHERE tenant = $1 AND id = $2 AND next_labels IS NOT NULL",
+			d.Tenant, d.ID)
+		return err
 	}
-	return sqldb.ExecOne(ctx, tx, "UPDATE documents SET next_labels = $3 WHERE tenant = $1 AND id = $2", d.Tenant, d.ID, next)
+	text, _, err := encodeLabels(Document{Labels: wanted})
+	if err != nil {
+		return err
+	}
+	return sqldb.ExecOne(ctx, tx, "UPDATE documents SET next_labels = $3 WHERE tenant = $1 AND id = $2", d.Tenant, d.ID, text)
 }
 
 // takeNextLabels gives a document the labels that were noted for it.
