@@ -89,6 +89,15 @@ func (s documentRows) Document(ctx context.Context, tenant, bank, id string) (Do
 		WHERE tenant = $1 AND id = $2 AND bank = $3`, tenant, id, bank)
 }
 
+// DocumentsOf returns those of some documents of a tenant, at most 100, that exist.
+func (s documentRows) DocumentsOf(ctx context.Context, tenant string, ids []string) ([]Document, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return sqldb.All(ctx, s.db.Reader(), scanDocument, "SELECT "+documentColumns+` FROM documents
+		WHERE tenant = $1 AND id IN (`+sqldb.Placeholders(2, len(ids))+`)`, append([]any{tenant}, texts(ids)...)...)
+}
+
 // Documents returns at most limit documents of a bank, newest first, before the given id; "" = from the newest on. It leaves out those with
 // a label that is not among the given ones.
 func (s documentRows) Documents(ctx context.Context, tenant, bank string, labels []string, before string, limit int) ([]Document, error) {
