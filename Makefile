@@ -155,10 +155,9 @@ test-work: test-examples $(TOOLS)/.gotestsum
 	@[ -n "$(RACE)" ] || echo "NOTE: no C compiler with headers found, so the tests run without the race detector"
 	@$(RUN_TESTS) $(PKG)
 
-# Tests of modules outside go.work, and of fault points, which are there with a tag only.
+# Tests of modules outside go.work.
 .PHONY: test-modules
 test-modules:
-	@$(TEST_ENV) $(GO) test $(RACE) -vet=off -tags faults ./libs/faultpoint
 	@$(TEST_ENV) $(MODULE_ENV) $(GO) -C deploy/temporal test -timeout $(TIMEOUT) ./...
 	@$(TEST_ENV) $(MODULE_ENV) $(GO) -C tools/protoc test ./...
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/faultpoint/armed"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -170,7 +171,7 @@ func TestEveryPointIsInTheMatrix(t *testing.T) {
 	}
 	for _, p := range faultpoint.Points() {
 		if !used[p] {
-			t.Errorf("no process is killed at %s", p)
+			t.Errorf("no process is killed at %s", armed.Name(p))
 		}
 	}
 }

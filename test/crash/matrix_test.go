@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/faultpoint/armed"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -177,7 +178,7 @@ func dieAt(t *testing.T, h *theatre, id string, l line) (string, time.Duration) 
 		return dead != ""
 	})
 	if !died {
-		t.Fatalf("nobody dies at %s", l.point)
+		t.Fatalf("nobody dies at %s", armed.Name(l.point))
 	}
 	h.count("kills", 1)
 	r.Start(dead)

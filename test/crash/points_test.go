@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/faultpoint/armed"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -16,9 +17,13 @@ func TestPointsAreOnlyInTheirOwnPrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range append(faultpoint.Points(), "WINDLASS_FAULT_DIR") {
-			if got := bytes.Contains(program, []byte(p)); got != want {
-				t.Errorf("%s has %s: %v, want %v", path, p, got, want)
+		names := []string{"WINDLASS_FAULT_DIR"}
+		for _, p := range faultpoint.Points() {
+			names = append(names, armed.Name(p))
+		}
+		for _, name := range names {
+			if got := bytes.Contains(program, []byte(name)); got != want {
+				t.Errorf("%s has %s: %v, want %v", path, name, got, want)
 			}
 		}
 	}

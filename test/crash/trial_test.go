@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/faultpoint/armed"
 	"github.com/windlass-dev/windlass/test/harness"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 )
@@ -144,7 +145,7 @@ func (r *trial) insist(try func() bool) {
 func (r *trial) stalled(p faultpoint.Point) {
 	r.t.Helper()
 	if !r.AwaitTaken(p, patience) {
-		r.t.Fatalf("nobody comes by %s; there were:\n%s", p, r.story())
+		r.t.Fatalf("nobody comes by %s; there were:\n%s", armed.Name(p), r.story())
 	}
 }
 

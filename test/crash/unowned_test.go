@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/faultpoint/armed"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -67,7 +68,7 @@ func TestUpInACrashLoop(t *testing.T) {
 	slot(t)
 	dir, p := t.TempDir(), newProp(t)
 	close(p.gate.open)
-	const dies = "WINDLASS_FAULT=" + string(faultpoint.Started) + ":kill"
+	dies := "WINDLASS_FAULT=" + armed.Name(faultpoint.Started) + ":kill"
 	life := func(env ...string) *harness.Process {
 		return harness.LaunchFaultyUp(t, dir, append(env, p.model.Env()...))
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/faultpoint/armed"
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/test/harness"
@@ -341,7 +342,7 @@ func TestS17CanariesAreInNoProcess(t *testing.T) {
 	m.crash(t, mesh)
 	for p, action := range faulty {
 		if !mesh.Taken(p) {
-			t.Errorf("there was no %s at %s", action, p)
+			t.Errorf("there was no %s at %s", action, armed.Name(p))
 		}
 	}
 	absent(t, "an answer of the API", m.answers.text.String())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/faultpoint"
+	"github.com/windlass-dev/windlass/libs/faultpoint/armed"
 )
 
 // allowFaults sets the folder in which the fault points of the mesh's processes are armed.
@@ -36,7 +37,7 @@ func (m *Mesh) Arm(p faultpoint.Point, action string) {
 	m.t.Helper()
 	m.Disarm(p)
 	// Write to a temporary file first: the point must never be read half.
-	path := filepath.Join(m.faults, string(p))
+	path := filepath.Join(m.faults, armed.Name(p))
 	if err := os.WriteFile(path+".new", []byte(action), 0o600); err != nil {
 		m.t.Fatal(err)
 	}
@@ -48,8 +49,8 @@ func (m *Mesh) Arm(p faultpoint.Point, action string) {
 // Disarm disarms a point, and releases a process that stalls there.
 func (m *Mesh) Disarm(p faultpoint.Point) {
 	m.t.Helper()
-	armed := filepath.Join(m.faults, string(p))
-	for _, path := range []string{armed, armed + ".counting", m.takenPath(p)} {
+	path := filepath.Join(m.faults, armed.Name(p))
+	for _, path := range []string{path, path + ".counting", m.takenPath(p)} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			m.t.Fatal(err)
 		}
@@ -82,7 +83,7 @@ func (m *Mesh) TakenBy(p faultpoint.Point) (name string, taken bool) {
 }
 
 func (m *Mesh) takenPath(p faultpoint.Point) string {
-	return filepath.Join(m.faults, string(p)+".taken")
+	return filepath.Join(m.faults, armed.Name(p)+".taken")
 }
 
 // Eventually polls until the condition holds, and reports whether that was in time.

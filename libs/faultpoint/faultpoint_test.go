@@ -1,5 +1,3 @@
-//go:build !faults
-
 package faultpoint_test
 
 import (
@@ -8,11 +6,11 @@ import (
 	"github.com/windlass-dev/windlass/libs/faultpoint"
 )
 
-// Without the tag a point does nothing, whatever the environment says.
+// Without controls a point does nothing, whatever the environment says.
 func TestPointsAreOff(t *testing.T) {
 	t.Setenv("WINDLASS_FAULT", "policy.decision-stored:kill")
-	if faultpoint.Enabled {
-		t.Error("points are enabled")
+	if v := faultpoint.Variables(); v != nil || faultpoint.Clock() != nil {
+		t.Errorf("points are controlled by %q", v)
 	}
 	faultpoint.Hit(faultpoint.PolicyDecided)
 	if err := faultpoint.Fail(faultpoint.PolicyDecided); err != nil {

@@ -1,6 +1,19 @@
-//go:build faults
-
-package faultpoint
+// Package armed controls the fault points of programs for tests, which are built with the tag "faults".
+//
+// A point is armed with an action in one of two ways:
+//   - the variable WINDLASS_FAULT, a list such as "sessions.journaled:kill,policy.decision-stored:error:3", when the process starts;
+//   - a file named like the point in the folder WINDLASS_FAULT_DIR, with the action as its content, at any time.
+//
+// An action is one of
+//   - kill: the process kills itself at this line;
+//   - stall: the line blocks until the file NAME.taken in WINDLASS_FAULT_DIR is removed;
+//   - error: Fail returns an error (Hit ignores it);
+//   - panic: the line panics;
+//   - profile: the profiles of the process are written to the folder, POINT.PROFILE.DEBUG.profile;
+//
+// and a suffix ":N" delays it to the N-th hit. An armed action happens once: with a folder, once among all processes that share it,
+// including restarted ones.
+package armed
 
 import (
 	"bytes"
@@ -16,11 +29,9 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/faultpoint"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 )
-
-// Enabled reports whether points can be armed in this build.
-const Enabled = true
 
 const (
 	envArmed = "WINDLASS_FAULT"
@@ -34,31 +45,61 @@ const (
 	stallPoll = 5 * time.Millisecond
 )
 
-// Variables returns the environment variables that arm points.
-func Variables() []string { return []string{envArmed, envDir, envClock} }
+// Install lets the environment arm the points of this program.
+func Install() {
+	faultpoint.Control(faultpoint.Controls{
+		Pass:      func(p faultpoint.Point) error { return environment().fail(p) },
+		Clock:     clock,
+		Variables: []string{envArmed, envDir, envClock},
+	})
+}
+
+// names are ROLE.WHAT.
+var names = [...]string{
+	faultpoint.Journaled:       "sessions.journaled",
+	faultpoint.GatewayAnswered: "gateway.answered",
+	faultpoint.Started:         "worker.started",
+	faultpoint.ModelAsked:      "inference.model-asked",
+	faultpoint.ModelSaid:       "inference.model-said",
+	faultpoint.ModelDone:       "inference.model-done",
+	faultpoint.InferOpened:     "worker.infer-opened",
+	faultpoint.InferDone:       "worker.infer-done",
+	faultpoint.CompactDone:     "worker.compact-done",
+	faultpoint.PolicyDecided:   "policy.decision-stored",
+	faultpoint.PolicyRecording: "policy.recording",
+	faultpoint.ToolOpened:      "registry.tool-opened",
+	faultpoint.BridgeToolDone:  "mcpbridge.tool-done",
+	faultpoint.ToolDone:        "registry.tool-done",
+	faultpoint.ToolClosed:      "registry.tool-closed",
+	faultpoint.CallDone:        "worker.call-done",
+	faultpoint.TurnEnded:       "sessions.turn-ended",
+}
+
+// Name returns what a point is called in variables and files.
+func Name(p faultpoint.Point) string { return names[p] }
 
 // control holds the armed actions of this process.
 type control struct {
 	dir string
 
 	mu    sync.Mutex
-	armed map[Point]string // by the variable
+	armed map[string]string // by the variable
 }
 
 var environment = sync.OnceValue(func() *control { return newControl(os.Getenv(envArmed), os.Getenv(envDir)) })
 
 // newControl panics if it cannot parse the variable: a typo would make a test pass without its fault.
 func newControl(list, dir string) *control {
-	c := &control{dir: dir, armed: map[Point]string{}}
+	c := &control{dir: dir, armed: map[string]string{}}
 	for one := range strings.SplitSeq(list, ",") {
 		if one == "" {
 			continue
 		}
 		name, action, _ := strings.Cut(one, ":")
 		if _, _, err := parse(action); err != nil {
-			panic("faultpoint: " + envArmed + ": " + one + ": " + err.Error())
+			panic("armed: " + envArmed + ": " + one + ": " + err.Error())
 		}
-		c.armed[Point(name)] = action
+		c.armed[name] = action
 	}
 	return c
 }
@@ -79,13 +120,7 @@ func parse(action string) (what string, nth int, err error) {
 	return "", 0, errors.New("the action must be kill, stall, error, panic or profile")
 }
 
-// Hit passes a point. It may block or never return.
-func Hit(p Point) { _ = environment().fail(p) }
-
-// Fail passes a point that may also return an error.
-func Fail(p Point) error { return environment().fail(p) }
-
-func (c *control) fail(p Point) error {
+func (c *control) fail(p faultpoint.Point) error {
 	switch c.take(p) {
 	case "kill":
 		self, err := os.FindProcess(os.Getpid())
@@ -93,7 +128,7 @@ func (c *control) fail(p Point) error {
 			err = self.Kill()
 		}
 		if err != nil {
-			panic("faultpoint: cannot kill this process: " + err.Error())
+			panic("armed: cannot kill this process: " + err.Error())
 		}
 		select {} // wait for the signal
 	case "stall":
@@ -101,24 +136,25 @@ func (c *control) fail(p Point) error {
 	case "profile":
 		c.profile(p)
 	case "panic":
-		panic("fault point " + string(p))
+		panic("fault point " + Name(p))
 	case "error":
-		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "fault point %s", p)
+		return fault.Unavailable(faultv1.Reason_REASON_UNAVAILABLE, "fault point %s", Name(p))
 	}
 	return nil
 }
 
 // take returns the action that is due at a point, and disarms it.
-func (c *control) take(p Point) string {
+func (c *control) take(p faultpoint.Point) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if action, ok := c.armed[p]; ok {
+	name := Name(p)
+	if action, ok := c.armed[name]; ok {
 		what, nth, _ := parse(action) // validated in newControl
 		if nth > 1 {
-			c.armed[p] = what + ":" + strconv.Itoa(nth-1)
+			c.armed[name] = what + ":" + strconv.Itoa(nth-1)
 			return ""
 		}
-		delete(c.armed, p)
+		delete(c.armed, name)
 		if c.dir == "" {
 			return what
 		}
@@ -135,7 +171,7 @@ func (c *control) take(p Point) string {
 
 // takeFile is take for a control file: the process whose rename succeeds takes it. The .taken mark appears only if an action happens, since
 // tests wait for it and must not mistake a count for it.
-func (c *control) takeFile(p Point) string {
+func (c *control) takeFile(p faultpoint.Point) string {
 	path := c.path(p)
 	if c.dir == "" || os.Rename(path, path+counting) != nil {
 		return ""
@@ -146,7 +182,7 @@ func (c *control) takeFile(p Point) string {
 	}
 	what, nth, err := parse(string(raw))
 	if err != nil {
-		panic("faultpoint: " + path + ": " + err.Error())
+		panic("armed: " + path + ": " + err.Error())
 	}
 	if nth == 1 {
 		sign(path + counting)
@@ -171,7 +207,7 @@ func sign(path string) {
 	_ = f.Close()
 }
 
-func (c *control) stall(p Point) {
+func (c *control) stall(p faultpoint.Point) {
 	tick := time.NewTicker(stallPoll)
 	defer tick.Stop()
 	for range tick.C {
@@ -182,7 +218,7 @@ func (c *control) stall(p Point) {
 }
 
 // profile writes what the runtime profiles of this process are, in binary form and as text.
-func (c *control) profile(p Point) {
+func (c *control) profile(p faultpoint.Point) {
 	for _, profile := range pprof.Profiles() {
 		for _, debug := range []int{0, 1, 2} {
 			var raw bytes.Buffer
@@ -191,17 +227,17 @@ func (c *control) profile(p Point) {
 				err = os.WriteFile(fmt.Sprintf("%s.%s.%d.profile", c.path(p), profile.Name(), debug), raw.Bytes(), 0o600)
 			}
 			if err != nil {
-				panic("faultpoint: cannot write a profile: " + err.Error())
+				panic("armed: cannot write a profile: " + err.Error())
 			}
 		}
 	}
 }
 
-func (c *control) path(p Point) string { return filepath.Join(c.dir, string(p)) }
+func (c *control) path(p faultpoint.Point) string { return filepath.Join(c.dir, Name(p)) }
 
-// Clock returns a clock that is ahead by the duration in the file that WINDLASS_FAULT_CLOCK names, such as "10m"; nil without the
+// clock returns a clock that is ahead by the duration in the file that WINDLASS_FAULT_CLOCK names, such as "10m"; nil without the
 // variable. The file may change at any time; while it does not exist, the clock is right.
-func Clock() func() time.Time {
+func clock() func() time.Time {
 	path := os.Getenv(envClock)
 	if path == "" {
 		return nil
@@ -213,7 +249,7 @@ func Clock() func() time.Time {
 		}
 		ahead, wrong := time.ParseDuration(strings.TrimSpace(string(text)))
 		if err := errors.Join(err, wrong); err != nil {
-			panic("faultpoint: " + envClock + ": " + err.Error())
+			panic("armed: " + envClock + ": " + err.Error())
 		}
 		return time.Now().Add(ahead)
 	}
