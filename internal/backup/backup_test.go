@@ -131,7 +131,8 @@ func TestFilesOfOtherProgramsAreFiles(t *testing.T) {
 	t.Cleanup(func() { _ = db.Close() })
 	file := filepath.Join(t.TempDir(), "b.tar.gz")
 	m := write(t, backup.Options{DataDir: dir, File: file})
-	want := "sessions.db y/own.db registry.db a/b a-b identity issuer/logins.json x/a.db x/a.db-wal x/a.lock x/a.pem x/bus/a x/lock y/own.db.lock"
+	want := "sessions.db y/own.db registry.db a/b a-b identity issuer/logins.json " +
+		"x/a.db x/a.db-wal x/a.lock x/a.pem x/bus/a x/lock y/own.db.lock"
 	if got := names(m.Files); got != want {
 		t.Errorf("files %s", got)
 	}
@@ -192,7 +193,10 @@ func TestRestoreRefuses(t *testing.T) {
 		{name: "a directory with files", file: file, dir: full, text: "is not empty"},
 		{name: "a file that is cut off", file: damaged("cut", func(b []byte) []byte { return b[:len(b)-20] }), want: backup.ErrDamaged},
 		{name: "half a file", file: damaged("half", func(b []byte) []byte { return b[:len(b)/2] }), want: backup.ErrDamaged},
-		{name: "a file that was changed", file: damaged("changed", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }), want: backup.ErrDamaged},
+		{
+			name: "a file that was changed", file: damaged("changed", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }),
+			want: backup.ErrDamaged,
+		},
 		{name: "another file", file: damaged("other", func([]byte) []byte { return []byte("hello") }), want: backup.ErrDamaged},
 		{name: "databases that cannot be prepared", file: file, prepare: failing, want: failing},
 	} {

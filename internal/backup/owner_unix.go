@@ -3,9 +3,9 @@
 package backup
 
 import (
+	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -20,10 +20,15 @@ func ownAs(dir, below string) error {
 	if !ok || os.Geteuid() != 0 || owner.Uid == 0 {
 		return nil
 	}
-	return filepath.WalkDir(below, func(path string, _ fs.DirEntry, err error) error {
+	root, err := os.OpenRoot(below)
+	if err != nil {
+		return err
+	}
+	err = fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, int(owner.Uid), int(owner.Gid))
+		return root.Lchown(path, int(owner.Uid), int(owner.Gid))
 	})
+	return errors.Join(err, root.Close())
 }

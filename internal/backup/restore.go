@@ -23,7 +23,7 @@ const maxManifest = 4 << 20
 
 // Restore restores a backup to a data directory that does not exist or is empty. It checks all checksums, and calls prepare with a
 // directory of the same files before dir has any: if that fails, dir stays as it was. If the process dies, a directory that did not exist
-// still does not, and one that was empty has a hidden folder, or lacks databases that its file of identity names, so that no start takes it.
+// still does not, and one that was empty has a hidden folder, or lacks databases that its file of identity names: no start takes it.
 func Restore(
 	ctx context.Context, file, dir string, prepare func(ctx context.Context, dir string, m Manifest) error,
 ) (_ Manifest, err error) {
