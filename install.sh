@@ -1,8 +1,10 @@
 #!/bin/sh
 # Installs a release of Windlass for this user: downloads the archive for this machine, compares its SHA-256 with that in SHA256SUMS, and unpacks it.
-# Nothing is changed when anything fails, and after an interruption there is the old version or the new one. Nothing is sent anywhere but the two requests.
+# Nothing is changed when anything fails, and after a signal there is the old version or the new one. Nothing is sent anywhere but the two requests.
 #
 #   sh install.sh v0.1.0
+#
+# A power cut between the last two steps of an installation over the same version can leave a command that leads to nothing: run it again.
 #
 # WINDLASS_RELEASES is where releases are (default: those on GitHub), WINDLASS_HOME the folder for the programs (default: ~/.local/share/windlass), and
 # WINDLASS_BIN the folder for the command (default: ~/.local/bin). An older version stays beside the new one.

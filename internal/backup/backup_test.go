@@ -19,7 +19,7 @@ func dataDir(t *testing.T) string {
 	for name, content := range map[string]string{
 		"identity": "windlass data directory X\n", "identity.lock": "", "lock": "", "mesh.key": "secret of the mesh", "access.token": "token",
 		"access.address": "127.0.0.1:1", "issuer/accounts.json": "{}", "issuer/signing.pem": "private", "bus/x.blk": "deltas",
-		"temporal/ca.pem": "ca",
+		"temporal/ca.pem": "ca", "issuer/logins.json": "logins", "sessions.db.lock": "", "issuer/logins.json.new": "half",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -68,10 +68,10 @@ func TestABackupIsRestored(t *testing.T) {
 	dir := dataDir(t)
 	file := filepath.Join(t.TempDir(), "b.tar.gz")
 	m := write(t, backup.Options{DataDir: dir, File: file, Windlass: "v1"})
-	if got := names(m.Files); got != "sessions.db registry.db identity issuer/accounts.json" {
+	if got := names(m.Files); got != "sessions.db registry.db identity issuer/logins.json" {
 		t.Errorf("files %s", got)
 	}
-	if got := names(m.LeftOut); got != "access.token issuer/signing.pem mesh.key" || m.LeftOut[2].Fingerprint == "" {
+	if got := names(m.LeftOut); got != "access.token issuer/accounts.json issuer/signing.pem mesh.key" || m.LeftOut[3].Fingerprint == "" {
 		t.Errorf("left out %s", got)
 	}
 	raw, err := os.ReadFile(file)
@@ -90,11 +90,11 @@ func TestABackupIsRestored(t *testing.T) {
 		_, err = sqldb.One(ctx, db.Reader(), sqldb.Column[int], "SELECT count(*) FROM rows_of_sessions")
 		return errors.Join(err, db.Close())
 	})
-	if err != nil || !prepared || got.Windlass != "v1" || !got.CreateTime.Equal(m.CreateTime) {
+	if err != nil || !prepared || got.Windlass != "v1" || got.DataDir != dir || !got.CreateTime.Equal(m.CreateTime) {
 		t.Errorf("restored %+v, prepared %v, %v", got, prepared, err)
 	}
-	if raw, err := os.ReadFile(filepath.Join(to, "issuer", "accounts.json")); err != nil || string(raw) != "{}" {
-		t.Errorf("accounts %q, %v", raw, err)
+	if raw, err := os.ReadFile(filepath.Join(to, "issuer", "logins.json")); err != nil || string(raw) != "logins" {
+		t.Errorf("logins %q, %v", raw, err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(to)); err != nil || len(left) != 1 {
 		t.Errorf("beside the directory: %v, %v", left, err)
@@ -104,11 +104,46 @@ func TestABackupIsRestored(t *testing.T) {
 func TestKeysAreIncludedOnRequest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.tar.gz")
 	m := write(t, backup.Options{DataDir: dataDir(t), File: file, WithKeys: true})
-	if len(m.LeftOut) != 0 || !m.Has("mesh.key") || !m.Has("issuer/signing.pem") {
+	if len(m.LeftOut) != 0 || !m.Has("mesh.key") || !m.Has("issuer/signing.pem") || !m.Has("issuer/accounts.json") {
 		t.Errorf("manifest %+v", m)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("others can read the keys: %v, %v", info.Mode(), err)
+	}
+}
+
+// Rules by name are those of the product's own files: a tool server may have files with the same names in a folder of its own.
+func TestFilesOfOtherProgramsAreFiles(t *testing.T) {
+	dir := dataDir(t)
+	for name, content := range map[string]string{
+		"x/a.pem": "certificate", "x/a.lock": "versions", "x/a.db": "no database", "x/a.db-wal": "no log", "x/lock": "", "x/bus/a": "bus",
+		"x/a.tmp": "half", "a/b": "one", "a-b": "two",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(dir, "y", "own.db"), Schema: "own"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	file := filepath.Join(t.TempDir(), "b.tar.gz")
+	m := write(t, backup.Options{DataDir: dir, File: file})
+	want := "sessions.db y/own.db registry.db a/b a-b identity issuer/logins.json " +
+		"x/a.db x/a.db-wal x/a.lock x/a.pem x/bus/a x/lock y/own.db.lock"
+	if got := names(m.Files); got != want {
+		t.Errorf("files %s", got)
+	}
+	to := filepath.Join(t.TempDir(), "data")
+	if _, err := backup.Restore(t.Context(), file, to, nothing); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a/b": "one", "a-b": "two", "x/a.db": "no database"} {
+		if raw, err := os.ReadFile(filepath.Join(to, filepath.FromSlash(name))); err != nil || string(raw) != want {
+			t.Errorf("%s: %q, %v", name, raw, err)
+		}
 	}
 }
 
@@ -158,7 +193,10 @@ func TestRestoreRefuses(t *testing.T) {
 		{name: "a directory with files", file: file, dir: full, text: "is not empty"},
 		{name: "a file that is cut off", file: damaged("cut", func(b []byte) []byte { return b[:len(b)-20] }), want: backup.ErrDamaged},
 		{name: "half a file", file: damaged("half", func(b []byte) []byte { return b[:len(b)/2] }), want: backup.ErrDamaged},
-		{name: "a file that was changed", file: damaged("changed", func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
+		{
+			name: "a file that was changed", file: damaged("changed", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }),
+			want: backup.ErrDamaged,
+		},
 		{name: "another file", file: damaged("other", func([]byte) []byte { return []byte("hello") }), want: backup.ErrDamaged},
 		{name: "databases that cannot be prepared", file: file, prepare: failing, want: failing},
 	} {
@@ -176,7 +214,74 @@ func TestRestoreRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := backup.Restore(t.Context(), file, t.TempDir(), nothing); err != nil {
-		t.Errorf("to an empty directory: %v", err)
+}
+
+// entries lists a directory.
+func entries(t *testing.T, dir string) string {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, e := range all {
+		list = append(list, e.Name())
+	}
+	return strings.Join(list, " ")
+}
+
+// A directory that exists stays the same one: it may be a mount point, or in a folder that its user cannot write, or be reached by a link.
+func TestAnEmptyDirectoryIsFilled(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "b.tar.gz")
+	write(t, backup.Options{DataDir: dataDir(t), File: file})
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := errors.Join(os.Symlink(dir, link), os.Mkdir(filepath.Join(dir, "lost+found"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failing := errors.New("killed")
+	_, err = backup.Restore(t.Context(), file, link, func(_ context.Context, stage string, _ backup.Manifest) error {
+		if filepath.Dir(stage) != dir {
+			t.Errorf("the stage is %s", stage)
+		}
+		return failing
+	})
+	if got := entries(t, dir); !errors.Is(err, failing) || got != "lost+found" {
+		t.Errorf("after a failure it has %s, %v", got, err)
+	}
+	if _, err = backup.Restore(t.Context(), file, link, nothing); err != nil {
+		t.Fatal(err)
+	}
+	if got := entries(t, dir); got != "identity issuer lost+found registry.db sessions.db" {
+		t.Errorf("it has %s", got)
+	}
+	if after, err := os.Stat(link); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the directory was replaced, %v", err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link was replaced, %v", err)
+	}
+}
+
+func TestAnInterruptedRestoreIsNamed(t *testing.T) {
+	file, dir := filepath.Join(t.TempDir(), "b.tar.gz"), t.TempDir()
+	write(t, backup.Options{DataDir: dataDir(t), File: file})
+	left := filepath.Join(dir, ".windlass-restore-1")
+	if err := os.Mkdir(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Restore(t.Context(), file, dir, nothing); err == nil || !strings.Contains(err.Error(), left+" was left") {
+		t.Errorf("error %v", err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Join(dir, "none"), link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Restore(t.Context(), file, link, nothing); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("to a link to nothing: %v", err)
 	}
 }

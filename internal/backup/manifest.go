@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -27,7 +28,7 @@ const manifestName = "manifest.json"
 const (
 	// Database is a SQLite file.
 	Database = "database"
-	// Key is a secret with which data is sealed or signed.
+	// Key is a secret with which data is sealed or signed, or users and clients log in.
 	Key = "key"
 	// Other is any other file.
 	Other = "file"
@@ -41,6 +42,8 @@ type Manifest struct {
 	Windlass string `json:"windlass"`
 	// CreateTime is when it began.
 	CreateTime time.Time `json:"create_time"`
+	// DataDir is the absolute path of the data directory; "" in backups of versions that did not record it.
+	DataDir string `json:"data_dir,omitempty"`
 	// Files are those that the archive has, in its order.
 	Files []File `json:"files"`
 	// LeftOut are the keys of the data directory that the archive does not have.
@@ -80,7 +83,7 @@ func (m Manifest) check() error {
 			m.Windlass)
 	}
 	seen := map[string]bool{}
-	for _, f := range m.Files {
+	for _, f := range slices.Concat(m.Files, m.LeftOut) {
 		if !filepath.IsLocal(filepath.FromSlash(f.Name)) || path.Clean(f.Name) != f.Name || f.Name == manifestName || seen[f.Name] || f.Size < 0 {
 			return fmt.Errorf("%w: it lists a file %q", ErrDamaged, f.Name)
 		}
@@ -90,8 +93,14 @@ func (m Manifest) check() error {
 }
 
 // skipped are folders and files that a start creates again: the message bus keeps the last hour of deltas and a cache, and the certificates
-// of Temporal follow from the mesh's key.
-var skipped = []string{"bus", "temporal", "access.address", "lock", manifestName}
+// of Temporal follow from the mesh's key. A file system has lost+found where it is mounted.
+var skipped = []string{"bus", "temporal", "access.address", "lock", manifestName, lostFound}
+
+// lostFound is the folder of a file system that is empty otherwise.
+const lostFound = "lost+found"
+
+// issuerDir is the folder of the built-in issuer. The product has its other files beside it; further folders belong to tool servers.
+const issuerDir = "issuer"
 
 // list lists the files of a data directory: databases first, the ledger of tool calls last among them, so that it has each call that the
 // other databases speak of.
@@ -117,7 +126,7 @@ func list(dir string) (files []File, err error) {
 		case !d.Type().IsRegular(), slices.Contains(skipped, name):
 			return nil
 		}
-		if kind := kindOf(name); kind != "" {
+		if kind := kindOf(dir, name); kind != "" {
 			files = append(files, File{Name: name, Kind: kind})
 		}
 		return nil
@@ -126,17 +135,45 @@ func list(dir string) (files []File, err error) {
 	return files, err
 }
 
-// kindOf returns the kind of a file, "" for what belongs to a running process.
-func kindOf(name string) string {
-	switch ext := path.Ext(name); {
-	case ext == ".lock", ext == ".new", strings.HasSuffix(name, ".db-wal"), strings.HasSuffix(name, ".db-shm"):
+// kindOf returns the kind of a file, "" for what belongs to a running process. Names say what the product's own files are. Those of other
+// programs are files like any other, but for databases, which may be in use.
+func kindOf(dir, name string) string {
+	ext := path.Ext(name)
+	if ext == ".tmp" { // the example server of notes replaces its files so, as other programs do
+		return ""
+	}
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		if database, ok := strings.CutSuffix(name, suffix); ok && kindOf(dir, database) == Database {
+			return ""
+		}
+	}
+	if folder := path.Dir(name); folder != "." && folder != issuerDir {
+		if ext == ".db" && isSQLite(filepath.Join(dir, filepath.FromSlash(name))) {
+			return Database
+		}
+		return Other
+	}
+	switch {
+	case ext == ".lock", ext == ".new":
 		return ""
 	case ext == ".db":
 		return Database
-	case ext == ".key", ext == ".token", ext == ".pem":
+	case ext == ".key", ext == ".token", ext == ".pem", name == issuerDir+"/accounts.json":
 		return Key
 	}
 	return Other
+}
+
+// isSQLite reports whether a file begins as SQLite files do.
+func isSQLite(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	const magic = "SQLite format 3\x00"
+	head := make([]byte, len(magic))
+	_, err = io.ReadFull(f, head)
+	return errors.Join(err, f.Close()) == nil && string(head) == magic
 }
 
 func rank(f File) int {

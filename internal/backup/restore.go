@@ -2,6 +2,7 @@ package backup
 
 import (
 	"archive/tar"
+	"compress/flate"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -10,11 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/windlass-dev/windlass/libs/dirid"
 )
 
 // ErrDamaged means that a file is no complete backup, or was changed since it was written.
@@ -24,21 +22,16 @@ var ErrDamaged = errors.New("the backup is damaged")
 const maxManifest = 4 << 20
 
 // Restore restores a backup to a data directory that does not exist or is empty. It checks all checksums, and calls prepare with a
-// directory of the same files before dir is there: if that fails, or the process dies, dir stays as it was.
+// directory of the same files before dir has any: if that fails, dir stays as it was. If the process dies, a directory that did not exist
+// still does not, and one that was empty has a hidden folder, or lacks databases that its file of identity names: no start takes it.
 func Restore(
 	ctx context.Context, file, dir string, prepare func(ctx context.Context, dir string, m Manifest) error,
 ) (_ Manifest, err error) {
-	dir, err = filepath.Abs(dir)
+	to, err := openTarget(dir)
 	if err != nil {
 		return Manifest{}, err
 	}
-	if err := checkEmpty(dir); err != nil {
-		return Manifest{}, err
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return Manifest{}, err
-	}
-	stage, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-restore-")
+	stage, err := to.stage()
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -50,25 +43,10 @@ func Restore(
 	if err := prepare(ctx, stage, m); err != nil {
 		return m, err
 	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := syncFolders(stage); err != nil {
 		return m, err
 	}
-	if err := os.Rename(stage, dir); err != nil {
-		return m, err
-	}
-	return m, dirid.Sync(filepath.Dir(dir))
-}
-
-// checkEmpty refuses a directory that has anything in it.
-func checkEmpty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil && len(entries) > 0 {
-		err = fmt.Errorf("%s is not empty: restore to a new directory, and keep this one until the restored mesh works", dir)
-	}
-	return err
+	return m, to.take(stage)
 }
 
 // unpack writes the files of an archive to a directory.
@@ -85,6 +63,11 @@ func unpack(ctx context.Context, file, dir string) (m Manifest, err error) {
 	archive := tar.NewReader(zip)
 	if m, err = readManifest(archive); err != nil {
 		return m, err
+	}
+	for _, f := range m.LeftOut { // their folders are made, for the user who puts the keys in
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, filepath.FromSlash(f.Name))), 0o700); err != nil {
+			return m, err
+		}
 	}
 	for _, f := range m.Files {
 		if err := ctx.Err(); err != nil {
@@ -137,7 +120,8 @@ func extract(archive io.Reader, to string, f File) (err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 	sum := sha256.New()
 	if _, err := io.Copy(io.MultiWriter(out, sum), archive); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) {
+		_, corrupt := errors.AsType[flate.CorruptInputError](err)
+		if corrupt || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) {
 			err = fmt.Errorf("%w: %s: %w", ErrDamaged, f.Name, err)
 		}
 		return err

@@ -11,9 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/libs/dirid"
@@ -38,7 +38,7 @@ func Write(ctx context.Context, o Options) (_ Manifest, err error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	m := Manifest{Format: Format, Windlass: o.Windlass, CreateTime: time.Now().UTC().Truncate(time.Second)}
+	m := Manifest{Format: Format, Windlass: o.Windlass, CreateTime: time.Now().UTC().Truncate(time.Second), DataDir: dir}
 	files, err := list(dir)
 	if err != nil {
 		return m, err
@@ -62,7 +62,10 @@ func Write(ctx context.Context, o Options) (_ Manifest, err error) {
 	if err := m.pack(ctx, stage, archive); err != nil {
 		return m, fmt.Errorf("write %s: %w", file, err)
 	}
-	return m, os.Rename(archive, file)
+	if err := os.Rename(archive, file); err != nil {
+		return m, err
+	}
+	return m, dirid.Sync(filepath.Dir(file))
 }
 
 // paths returns absolute paths of directory and file.
@@ -94,15 +97,24 @@ func (m *Manifest) leaveOut(dir string, f File) error {
 	return err
 }
 
-// stage copies a file as it is at one moment, and adds it to the manifest.
+// stage copies a file as it is at one moment, and adds it to the manifest. A file of another program may be gone since it was listed.
 func (m *Manifest) stage(ctx context.Context, dir, stage string, f File) error {
-	from, to := filepath.Join(dir, filepath.FromSlash(f.Name)), staged(stage, f)
+	from, to := filepath.Join(dir, filepath.FromSlash(f.Name)), staged(stage, len(m.Files))
 	if f.Kind == Database {
 		if err := sqldb.Snapshot(ctx, from, to); err != nil {
 			return err
 		}
-	} else if err := copyFile(from, to); err != nil {
-		return err
+	} else {
+		raw, err := os.ReadFile(from) // small, and replaced as a whole when it changes
+		if f.Kind == Other && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = dirid.Write(to, raw)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	in, err := os.Open(to)
 	if err != nil {
@@ -115,21 +127,19 @@ func (m *Manifest) stage(ctx context.Context, dir, stage string, f File) error {
 	return errors.Join(err, in.Close())
 }
 
-// staged is where the copy of a file is.
-func staged(stage string, f File) string {
-	return filepath.Join(stage, "copy-"+strings.ReplaceAll(f.Name, "/", "-"))
-}
-
-func copyFile(from, to string) error {
-	raw, err := os.ReadFile(from) // small, and replaced as a whole when it changes
-	if err != nil {
-		return err
-	}
-	return dirid.Write(to, raw)
-}
+// staged is where the copy of a file is, by its index in the manifest.
+func staged(stage string, i int) string { return filepath.Join(stage, fmt.Sprintf("copy-%d", i)) }
 
 // pack writes the archive from the staged copies.
 func (m *Manifest) pack(ctx context.Context, stage, file string) (err error) {
+	manifest, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if len(manifest) > maxManifest {
+		return fmt.Errorf("the list of %d files has %d bytes, and %d at most can be restored: move files of other programs out of the data "+
+			"directory", len(m.Files), len(manifest), maxManifest)
+	}
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -137,18 +147,14 @@ func (m *Manifest) pack(ctx context.Context, stage, file string) (err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 	zip := gzip.NewWriter(out)
 	archive := tar.NewWriter(zip)
-	manifest, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
 	if err := m.header(archive, manifestName, int64(len(manifest))); err != nil {
 		return err
 	}
 	if _, err := archive.Write(manifest); err != nil {
 		return err
 	}
-	for _, f := range m.Files {
-		if err := cmp.Or(ctx.Err(), m.add(archive, stage, f)); err != nil {
+	for i, f := range m.Files {
+		if err := cmp.Or(ctx.Err(), m.add(archive, staged(stage, i), f)); err != nil {
 			return err
 		}
 	}
@@ -159,11 +165,11 @@ func (m *Manifest) header(archive *tar.Writer, name string, size int64) error {
 	return archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: m.CreateTime, Typeflag: tar.TypeReg})
 }
 
-func (m *Manifest) add(archive *tar.Writer, stage string, f File) (err error) {
+func (m *Manifest) add(archive *tar.Writer, from string, f File) (err error) {
 	if err := m.header(archive, f.Name, f.Size); err != nil {
 		return err
 	}
-	in, err := os.Open(staged(stage, f))
+	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}

@@ -23,12 +23,9 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/webhook"
 )
 
-// recoverPage is how many turns Recover reads at once.
-const recoverPage = 200
-
 // Recovered is what Recover did.
 type Recovered struct {
-	// Turns were in progress, the newest first, and have failed with the code outcome_unknown.
+	// Turns were in progress, and have failed with the code outcome_unknown: queued ones first, the newest first of each.
 	Turns []RecoveredTurn `json:"turns"`
 	// Fires counts the fires of schedules that were queued or being started and are given up.
 	Fires int64 `json:"fires"`
@@ -113,30 +110,25 @@ func (silent) Publish(string, []byte) error { return nil }
 // AfterEnd implements turn.Children.
 func (silent) AfterEnd(*journal.Tx, store.Turn) {}
 
-// endTurns ends the turns in progress: the newest of a session first, so that none is made the next one to run.
+// endTurns ends the turns in progress: the active one of a session last, so that its end makes none the next one to run.
 func (r *recovery) endTurns(ctx context.Context) (done []RecoveredTurn, err error) {
 	done = []RecoveredTurn{}
-	for at := (store.TurnPoint{}); ; {
-		turns, err := r.store.Unended(ctx, at, recoverPage)
+	turns, err := r.store.Unended(ctx)
+	if err != nil {
+		return done, err
+	}
+	for _, t := range turns {
+		ended, err := r.end(ctx, t)
 		if err != nil {
-			return done, err
+			return done, fmt.Errorf("turn %s: %w", t.ID, err)
 		}
-		for _, t := range turns {
-			at = store.TurnPoint{CreateTime: t.CreateTime, ID: t.ID}
-			ended, err := r.end(ctx, t)
-			if err != nil {
-				return done, fmt.Errorf("turn %s: %w", t.ID, err)
-			}
-			if ended {
-				done = append(done, RecoveredTurn{
-					Tenant: t.Tenant, ID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Status: enum.Name(t.Status),
-				})
-			}
-		}
-		if len(turns) < recoverPage {
-			return done, nil
+		if ended {
+			done = append(done, RecoveredTurn{
+				Tenant: t.Tenant, ID: t.ID, SessionID: t.SessionID, AgentID: t.AgentID, Status: enum.Name(t.Status),
+			})
 		}
 	}
+	return done, nil
 }
 
 // end ends one turn. Its workflow, if Temporal has one, is woken later and finds the end.

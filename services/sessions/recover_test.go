@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
@@ -66,6 +67,40 @@ func TestRecoverEndsTheTurnsInProgress(t *testing.T) {
 		k := newKit(t, options{db: killed.db, cfg: sessions.Config{SweepInterval: 20 * time.Millisecond}})
 		next := k.turn(session, "goes on")
 		k.worker(next).ahead("fine")
+	})
+}
+
+// A turn that interrupted another one is newer than what is queued behind it, and no queued turn becomes the next one when it ends.
+func TestRecoverEndsWhatAnInterruptLeft(t *testing.T) {
+	engines(t, func(t *testing.T, postgres bool) {
+		killed := newKit(t, options{postgres: postgres, idle: true})
+		killed.agent("assistant")
+		session := killed.session().GetId()
+		killed.turn(session, "first")
+		waits := killed.turn(session, "waits")
+		active := killed.send(session, "cuts in", "interrupt")
+		before, err := killed.sessions.GetSession(t.Context(), &sessionsv1.GetSessionRequest{SessionId: session})
+		must(t, err)
+		if before.GetActiveTurnId() != active.GetId() {
+			t.Fatalf("active is %s", before.GetActiveTurnId())
+		}
+		done := killed.recover()
+		if len(done.Turns) != 2 || done.Turns[0].ID != waits.GetId() || done.Turns[1].ID != active.GetId() {
+			t.Errorf("ended %v", done.Turns)
+		}
+		after, err := killed.sessions.GetSession(t.Context(), &sessionsv1.GetSessionRequest{SessionId: session})
+		must(t, err)
+		if after.GetActiveTurnId() != "" {
+			t.Errorf("%s is to run", after.GetActiveTurnId())
+		}
+		k := newKit(t, options{db: killed.db})
+		next := k.turn(session, "goes on")
+		k.worker(next).begin()
+		got, err := k.exec.GetContext(t.Context(), &executionv1.GetContextRequest{TurnId: next.GetId()})
+		must(t, err)
+		if s := said(got); s != "first|cuts in|goes on|" {
+			t.Errorf("the next turn reads %s", s)
+		}
 	})
 }
 

@@ -3,9 +3,11 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,9 +33,11 @@ func backupCommand(a *app.App) *cobra.Command {
 		Short: "Back up a data directory, also while 'windlass up' runs on it",
 		Long: `Write the data directory of 'windlass up' to one file, also while it is in use.
 
-The file (.tar.gz) has a manifest, every database as it was at one moment, Temporal's among them, and the accounts of the built-in issuer.
+The file (.tar.gz) has a manifest, every database as it was at one moment, Temporal's among them, and the logins of the built-in issuer.
 The message bus needs no backup: it keeps the last hour of text deltas, and a cache.
-Keys are left out, since with them everything sealed in the backup can be read. They do not change: copy them once, to another place.`,
+Keys are left out, since with them everything sealed in the backup can be read, and so are passwords and secrets of the issuer's accounts.
+They do not change by themselves: copy them once, to another place. Conversations, memories and documents are in the file in clear, as they
+are in the data directory: protect it as you protect that.`,
 		Example: "  windlass backup /backups/monday.tar.gz --data-dir /var/lib/windlass",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +58,7 @@ Keys are left out, since with them everything sealed in the backup can be read. 
 		},
 	}
 	cmd.Flags().StringVar(&o.DataDir, "data-dir", ".windlass", "data directory to back up")
-	cmd.Flags().BoolVar(&o.WithKeys, "with-keys", false, "include the keys: the file then is as secret as they are")
+	cmd.Flags().BoolVar(&o.WithKeys, "with-keys", false, "include keys and accounts: the file then opens everything sealed in it")
 	return cmd
 }
 
@@ -90,8 +94,8 @@ func restoreCommand(a *app.App) *cobra.Command {
 		Long: `Restore a file of 'windlass backup' to a data directory that does not exist or is empty.
 
 Checksums are verified. What was in progress when the backup was made is not run again, since it may have gone on after the backup: turns in
-progress fail with the code outcome_unknown, and open tool calls become unresolved. The directory appears when all of this is done; start
-'windlass up' on it then.`,
+progress fail with the code outcome_unknown, and open tool calls become unresolved. The directory appears, or gets its files, when all of
+this is done; start 'windlass up' on it then.`,
 		Example: "  windlass restore /backups/monday.tar.gz --data-dir /var/lib/windlass",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -135,6 +139,9 @@ func (r restored) text(file, dir string) string {
 	} else {
 		b.WriteString(recoveredText(*r.Recovered))
 	}
+	if to, err := filepath.Abs(dir); err == nil && r.Backup.DataDir != "" && to != r.Backup.DataDir {
+		fmt.Fprintf(&b, "it was %s: settings that name that path still do, such as the command of the source notes\n", r.Backup.DataDir)
+	}
 	if len(r.Backup.LeftOut) > 0 {
 		fmt.Fprintf(&b, "copy the keys to %s before you start it:\n", dir)
 		for _, f := range r.Backup.LeftOut {
@@ -142,6 +149,18 @@ func (r restored) text(file, dir string) string {
 		}
 	}
 	return b.String()
+}
+
+// report prints what a recovery did. One that failed may have done a part, which the next one does not find again.
+func report(out io.Writer, format string, r assembly.Recovered, failed bool) error {
+	if failed && len(r.Turns)+len(r.Calls) == 0 && r.Fires+r.Results == 0 {
+		return nil
+	}
+	if format == "json" {
+		return json.NewEncoder(out).Encode(r)
+	}
+	_, err := io.WriteString(out, words(failed, "done before it failed, and not done again when you repeat it:\n")+recoveredText(r))
+	return err
 }
 
 // recoveredText says what a recovery did.
@@ -209,14 +228,7 @@ in a mesh that runs it would fail every turn. 'windlass restore' does it by itse
 				return err
 			}
 			done, err := assembly.Recover(cmd.Context(), cfg, slog.New(slog.DiscardHandler))
-			if err != nil {
-				return err
-			}
-			if format == "json" {
-				return json.NewEncoder(a.Out).Encode(done)
-			}
-			_, err = io.WriteString(a.Out, recoveredText(done))
-			return err
+			return errors.Join(err, report(a.Out, format, done, err != nil))
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "YAML file with configuration")

@@ -9,20 +9,16 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 )
 
-// Unended lists turns of all tenants that are not over and whose session is not deleted, the newest first, before a position; the zero
-// position is behind the newest. Only what names a turn, its status and times are read. It reads all turns that are not over.
-func (s *turnReader) Unended(ctx context.Context, before TurnPoint, limit int) ([]Turn, error) {
+// Unended lists turns of all tenants that are not over and whose session is not deleted: the active turns of sessions last, so that the
+// turns behind each are before it, and else the newest first. Only what names a turn, its status and creation are read.
+func (s *turnReader) Unended(ctx context.Context) ([]Turn, error) {
 	scan := func(s sqldb.Scanner) (t Turn, err error) {
 		err = s.Scan(&t.Tenant, &t.ID, &t.SessionID, &t.AgentID, (*int32)(&t.Status), sqldb.TimeColumn(&t.CreateTime))
 		return t, err
 	}
-	at := int64(1<<63 - 1)
-	if !before.CreateTime.IsZero() {
-		at = sqldb.Micros(before.CreateTime)
-	}
 	return rows.All(ctx, s.DB.Reader(), scan, `SELECT t.tenant, t.id, t.session_id, t.agent_id, t.status, t.create_us
 		FROM turns t JOIN sessions s ON s.tenant = t.tenant AND s.id = t.session_id AND s.delete_us = 0
-		WHERE t.end_us = 0 AND (t.create_us, t.id) < ($1, $2) ORDER BY t.create_us DESC, t.id DESC LIMIT $3`, at, before.ID, limit)
+		WHERE t.end_us = 0 ORDER BY CASE WHEN s.active_turn_id = t.id THEN 1 ELSE 0 END, t.create_us DESC, t.id DESC`)
 }
 
 // CloseFires gives up the fires that are pending in all schedules, and records a skipped fire at a time for each schedule that is neither
