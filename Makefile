@@ -176,7 +176,7 @@ cover: test-programs ## Run the tests and write bin/cover.html; prints the total
 
 .PHONY: chaos
 chaos: test-programs ## Read hostile documents; try SEQUENCES (1000) of random commands against a model, and CUTS (100) of the power; kill every role at every point of a turn, break links and the database there, then all that at random for DURATION (10m), drawn from SEED, and again under clients whose histories are checked; ENGINE=sqlite or postgres; CELLS=0 leaves the points out
-	WINDLASS_HOSTILE=all $(GO) test -count=1 -timeout 2h -v -run 'TestHostileDocuments|TestHostileFiles' ./services/knowledge/parse ./libs/media
+	WINDLASS_TEST_WHOLE=1 $(GO) test -count=1 -timeout 2h -v -run 'TestHostileDocuments|TestHostileFiles' ./services/knowledge/parse ./libs/media
 	RAPID_CHECKS=$(or $(SEQUENCES),1000) $(GO) test -count=1 -timeout 2h -v -run TestSessionsAndTurns ./test/property
 	POWER_CUTS=$(or $(CUTS),100) $(GO) test -count=1 -timeout 2h -v -run TestAPowerCut ./test/property
 	WINDLASS_TEST_BIN=$(CURDIR)/bin/test WINDLASS_TEST_RACE=1 WINDLASS_CHAOS=$(or $(DURATION),10m) WINDLASS_CHAOS_SEED=$(SEED) WINDLASS_CHAOS_ENGINE=$(ENGINE) \

@@ -43,8 +43,9 @@ else
 fi
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [ -n "$chromium" ]; then line ok Chromium "$chromium"; else line - Chromium "tests of the console in a browser are skipped"; fi
+if command -v pdftotext >/dev/null; then line ok pdftotext "$(command -v pdftotext)"; else line - pdftotext "tests of PDF exports are skipped (WINDLASS_REQUIRE_PDFTOTEXT=1 makes that a failure)"; fi
 if command -v helm >/dev/null; then line ok helm "$(first helm version --short)"; else line - helm "charts are not linted by make check-deploy"; fi
-if command -v promtool >/dev/null; then line ok promtool "$(first promtool --version)"; else line - promtool "Prometheus rules are not checked"; fi
+if command -v promtool >/dev/null; then line ok promtool "$(first promtool --version)"; else line - promtool "Prometheus rules are checked by tools/promcheck alone"; fi
 if command -v tilt >/dev/null; then line ok tilt "$(first tilt version)"; else line - tilt "no dev loop; make up does without"; fi
 
 echo "built:"
@@ -53,7 +54,7 @@ for program in bin/windlass bin/windlassd bin/windlass-temporal; do
 done
 for module in tools/*/go.mod; do
 	name=$(basename "${module%/go.mod}")
-	[ "$name" != pgo ] || continue # runs without being built
+	case $name in pgo | promcheck) continue ;; esac # they run without being built
 	stamp=bin/tools/.$name
 	if [ ! -f "$stamp" ]; then
 		line - "tools/$name" "not built yet: make check or make test builds it, the first time on a machine in a minute or some"

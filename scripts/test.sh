@@ -18,10 +18,16 @@ room() { # megabytes
 	{ df -Pm "$memory" | awk 'NR == 2 && $1 == "tmpfs" {print $4}'; awk '/^MemAvailable/ {print int($2 / 1024)}' /proc/meminfo; } 2>/dev/null | sort -n | head -n 1
 }
 if [ -z "${TMPDIR:-}" ] && [ -w "$memory" ] && [ "$(room)" -ge 4096 ] 2>/dev/null; then
-	files=$memory/wl-$(pwd -P | cksum | cut -c1-4)
-	rm -rf "$files"
-	mkdir -m 1777 "$files"
-	trap 'rm -rf "$files"' EXIT
+	files=$memory/wl-$(pwd -P | cksum | cut -d' ' -f1)
+	# Another run in this checkout may be using it; what one that was killed has left goes.
+	exec 9>"$files.lock"
+	if flock -n 9 2>/dev/null; then
+		rm -rf "$files"
+		trap 'rm -rf "$files" "$files.lock"' EXIT
+		trap 'exit 130' INT
+		trap 'exit 143' TERM HUP
+	fi
+	mkdir -p -m 1777 "$files"
 	if printf '#!/bin/sh\n' >"$files/starts" && chmod +x "$files/starts" && "$files/starts" 2>/dev/null; then
 		export GOTMPDIR="${GOTMPDIR:-/tmp}" TMPDIR="$files"
 	fi

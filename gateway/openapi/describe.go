@@ -43,7 +43,9 @@ func describe(in source) (*api, error) {
 			switch {
 			case strings.HasPrefix(string(md.Name()), "Update"):
 				a.addUpdated(md.Input())
-			case md.Name() == "ImportSession": // it takes what an export has given, so that its parts have the schemas of responses
+			case md.Name() == "ImportSession":
+				// It takes what an export has given, so that its parts have the schemas of responses. Its fields do not say so: those of
+				// most requests that create something are messages that responses have too, and may leave out what responses always have.
 				a.messages[string(md.Input().Name())] = md.Input()
 				a.uses[string(md.Input().Name())] |= inRequest
 			default:

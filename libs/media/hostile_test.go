@@ -3,7 +3,6 @@ package media_test
 import (
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
@@ -13,11 +12,9 @@ import (
 	"image/gif"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -164,18 +161,13 @@ func damaged(out map[string][]byte, name string, data []byte) {
 }
 
 // otherDay reports whether a file is one of the damaged files of another day: each day has two of eight.
-func otherDay(t *testing.T) func(name string, _ []byte) bool {
-	t.Helper()
-	day, err := strconv.Atoi(cmp.Or(os.Getenv(testmain.ShuffleEnv), "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	number := regexp.MustCompile(`(?:cut at|other bytes|part moved) (\d)`)
-	return func(name string, _ []byte) bool {
-		n := number.FindStringSubmatch(name)
-		return n != nil && (int(n[1][0]-'0')+day)%4 != 0
-	}
+func otherDay(name string, _ []byte) bool {
+	n := numbered.FindStringSubmatch(name)
+	share, ok := testmain.Share("damaged", 4)
+	return ok && n != nil && int(n[1][0]-'0')%4 != share
 }
+
+var numbered = regexp.MustCompile(`(?:cut at|other bytes|part moved) (\d)`)
 
 func hostileDocuments(t testing.TB, out map[string][]byte) {
 	t.Helper()
@@ -228,15 +220,13 @@ func deflatedTwice() string {
 
 // TestHostileFiles converts files that are made to exhaust or to confuse. Each comes to an end, with a form or with a refusal that says
 // why, and this process allocates little more than the file and its answer have. What decodes them has limits of memory and time. Of the
-// damaged files, CI tries those of the day; WINDLASS_HOSTILE=all (make chaos) tries all.
+// damaged files, CI tries those of the day (testmain.Share).
 func TestHostileFiles(t *testing.T) {
 	files := hostile(t)
 	if len(files) < 250 {
 		t.Fatalf("%d files", len(files))
 	}
-	if os.Getenv("WINDLASS_HOSTILE") == "" {
-		maps.DeleteFunc(files, otherDay(t))
-	}
+	maps.DeleteFunc(files, otherDay)
 	c := converter(t)
 	form := media.Form{Types: []string{"image/png", "image/jpeg"}, MaxEdge: 64, MaxBytes: 1 << 20}
 	taken := 0

@@ -143,7 +143,8 @@ func (s *server) launch() error {
 		args = append(args, "-c", "fsync=off")
 	}
 	if !s.durable { // a killed process may leave a torn page, which only a full-page image in the log repairs
-		args = append(args, "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "autovacuum=off")
+		args = append(args, "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+		args = append(args, "-c", "autovacuum=off") // databases of tests are too short-lived for it
 	}
 	cmd := exec.Command(filepath.Join(s.bin, "postgres"), args...)
 	// Shut down at once when we die, however we die.

@@ -88,3 +88,59 @@ func TestTurnsFindPassages(t *testing.T) {
 		t.Errorf("after the document was replaced: %v", got)
 	}
 }
+
+// TestPassagesAreReadAtOnce: a request asks once what its user may read, however many banks and passages it names.
+func TestPassagesAreReadAtOnce(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, knowledge.Config{})
+	owner := k.user("local")
+	for _, bank := range []string{"one", "two", "closed"} {
+		owner.bank(bank)
+		for _, name := range []string{"a.md", "b.md"} {
+			d := owner.document(bank, name, "The owner of "+bank+" is in "+name)
+			k.ingests(d.GetLatestVersion(), knowledgev1.IngestionOutcome_INGESTION_OUTCOME_READY)
+		}
+	}
+	worker := rpctest.WithPrincipal(authn.Service("worker"))
+	recall := knowledgev1.NewRecallServiceClient(rpctest.ServeAs(t, "knowledge", k.svc.Register, worker))
+	ask := func(user string) (refs []*turnv1.PassageRef) {
+		t.Helper()
+		k.policy.calls()
+		found, err := recall.FindPassages(t.Context(), &knowledgev1.FindPassagesRequest{
+			Principal: authn.User(user), BankIds: []string{"two", "gone", "closed", "one"}, Input: "owner",
+		})
+		k.must(err)
+		if n := k.policy.calls(); n != 1 {
+			t.Errorf("a search asks %d times for permissions", n)
+		}
+		for _, p := range found.GetPassages() {
+			refs = append(refs, p.GetRef())
+		}
+		return refs
+	}
+	k.policy.give("ann", "knowledge.bank.one", "knowledge.bank.two")
+	k.policy.give("eve", "knowledge.*")
+	all := ask("eve")
+	if got := ask("ann"); len(got) != 4 || len(all) != 6 {
+		t.Fatalf("found %v of %v", got, all)
+	}
+	moved := proto.CloneOf(all[0])
+	moved.BankId = "gone"
+	k.policy.calls()
+	read, err := recall.ReadPassages(t.Context(), &knowledgev1.ReadPassagesRequest{
+		Principal: authn.User("ann"), Refs: append(all, moved, &turnv1.PassageRef{BankId: "a\x00b", DocumentId: "a\x00b", End: 1}),
+	})
+	k.must(err)
+	if n := k.policy.calls(); n != 1 {
+		t.Errorf("reading passages asks %d times for permissions", n)
+	}
+	may := slices.DeleteFunc(slices.Clone(all), func(r *turnv1.PassageRef) bool { return r.GetBankId() == "closed" })
+	if !slices.EqualFunc(read.GetPassages(), may, func(p *knowledgev1.FoundPassage, r *turnv1.PassageRef) bool { return proto.Equal(p.GetRef(), r) }) {
+		t.Errorf("read %v, want %v", read.GetPassages(), may)
+	}
+	for _, p := range read.GetPassages() {
+		if p.GetText() != "The owner of "+p.GetRef().GetBankId()+" is in "+p.GetDocumentName() {
+			t.Errorf("read %v", p)
+		}
+	}
+}

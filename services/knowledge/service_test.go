@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 type permissions struct {
 	mu    sync.Mutex
 	globs map[string][]string
+	asked int
 }
 
 // GetPermissions implements access.PermissionReader.
@@ -45,9 +46,19 @@ func (p *permissions) GetPermissions(_ context.Context, in *policyv1.GetPermissi
 ) (*policyv1.GetPermissionsResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.asked++
 	return &policyv1.GetPermissionsResponse{
 		Permissions: p.globs[in.GetPrincipal().GetSubject()], DeniedBy: map[string]string{"!knowledge.bank.sealed": "no-sealed"},
 	}, nil
+}
+
+// calls returns how often permissions were asked for since it was last called.
+func (p *permissions) calls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.asked
+	p.asked = 0
+	return n
 }
 
 func (p *permissions) give(subject string, globs ...string) {

@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -153,6 +154,28 @@ func TestFiles(t *testing.T) {
 }
 
 // TestFilesAreLimited covers uploads that are refused, and that what a user has together holds for uploads at the same time.
+// TestAnImportedFileIsWhatTheMeshKnows: a caller who sends messages cannot name the bytes of others by their hash.
+func TestAnImportedFileIsWhatTheMeshKnows(t *testing.T) {
+	k := newKit(t, options{})
+	k.agent("assistant")
+	f, err := upload(t.Context(), k.files(authn.Local()), "cat.png", "image/png", picture(t))
+	must(t, err)
+	_, err = k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{SessionId: k.session().GetId(), Content: fileParts(f.GetId())})
+	must(t, err)
+	imported, err := k.sessions.ImportSession(t.Context(), &sessionsv1.ImportSessionRequest{AgentId: "assistant", Messages: []*turnv1.Message{{
+		TurnId: "t", Role: turnv1.Role_ROLE_USER, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_File{File: &turnv1.FileRef{
+			FileId: f.GetId(), MediaType: "image/jpeg", Size: 1 << 40, Sha256: strings.Repeat("0", 64), Width: 9,
+		}}}},
+	}}})
+	must(t, err)
+	got, err := k.sessions.ListMessages(t.Context(), &sessionsv1.ListMessagesRequest{SessionId: imported.GetId()})
+	must(t, err)
+	want := &turnv1.FileRef{FileId: f.GetId(), Name: "cat.png", MediaType: "image/png", Size: f.GetSize(), Sha256: f.GetSha256()}
+	if file := got.GetMessages()[0].GetContent()[0].GetFile(); !proto.Equal(file, want) {
+		t.Errorf("imported %v, want %v", file, want)
+	}
+}
+
 func TestFilesAreLimited(t *testing.T) {
 	engines(t, func(t *testing.T, postgres bool) {
 		k := newKit(t, options{

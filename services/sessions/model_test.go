@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -14,6 +15,7 @@ import (
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // chains knows the model a/good, denies a/denied, and does not answer about a/slow; a/plain takes no seed.
@@ -22,8 +24,8 @@ type chains struct{}
 func (chains) ResolveChain(_ context.Context, req *inferencev1.ResolveChainRequest, _ ...grpc.CallOption) (*inferencev1.Chain, error) {
 	m := &inferencev1.Model{Name: req.GetModel()}
 	switch {
-	case !req.GetChosen():
-		return nil, fault.Invalid("chosen", "is not set")
+	case !req.GetChosen() || !slices.Equal(req.GetModalities(), []string{"image", "text"}):
+		return nil, fault.Invalid("chosen", "is not set, or not for an input with an image: %v", req)
 	case m.GetName() == "a/good":
 	case m.GetName() == "a/plain":
 		m.Unsupported = []string{"generation.seed"}
@@ -48,11 +50,15 @@ func TestATurnMayNameItsModel(t *testing.T) {
 			Id: "hosted", Executor: &sessionsv1.Executor{Kind: "process", Command: []string{"true"}},
 		}})
 		must(t, err)
+		content := executiontest.Text("hello")
+		content = append(content, &turnv1.ContentPart{
+			Part: &turnv1.ContentPart_Blob{Blob: &turnv1.Blob{MediaType: "image/png", Data: picture(t)}},
+		})
 		create := func(agent, model string) (*sessionsv1.Turn, error) {
 			t.Helper()
 			ses, err := k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: agent})
 			must(t, err)
-			return k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{SessionId: ses.GetId(), Input: "hello", Model: model})
+			return k.turns.CreateTurn(t.Context(), &sessionsv1.CreateTurnRequest{SessionId: ses.GetId(), Model: model, Content: content})
 		}
 		for _, row := range []struct{ agent, model, code string }{
 			{"a", "good", "invalid_argument"},

@@ -14,6 +14,7 @@ import (
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions"
+	"github.com/windlass-dev/windlass/workflows/contract/executiontest"
 )
 
 // found lists the sessions of a request by title.
@@ -121,6 +122,20 @@ func (k *kit) restored(id string) {
 	}
 	_, err = k.sessions.RestoreSession(k.t.Context(), &sessionsv1.RestoreSessionRequest{SessionId: id})
 	wantFault(k.t, err, "not_found")
+}
+
+func TestAnImportWithoutATitleIsFound(t *testing.T) {
+	k := newKit(t, options{cfg: sessions.Config{SweepInterval: 10 * time.Millisecond}})
+	k.agent("assistant")
+	_, err := k.sessions.ImportSession(t.Context(), &sessionsv1.ImportSessionRequest{AgentId: "assistant", Messages: []*turnv1.Message{
+		{TurnId: "t", Role: turnv1.Role_ROLE_USER, Content: executiontest.Text("the giraffe")},
+	}})
+	must(t, err)
+	k.indexed()
+	got, err := k.sessions.ListSessions(t.Context(), &sessionsv1.ListSessionsRequest{Q: "giraffe"})
+	if err != nil || len(got.GetSessions()) != 1 {
+		t.Errorf("found %v, %v", got, err)
+	}
 }
 
 func TestADeletedSessionIsErasedWhenItsTimeIsOver(t *testing.T) {

@@ -62,6 +62,10 @@ func TestSessionsHaveBanks(t *testing.T) {
 		}
 		_, err = k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "reader", Banks: own})
 		must(t, err)
+		fork, err := k.sessions.ForkSession(t.Context(), &sessionsv1.ForkSessionRequest{SessionId: chat.GetSessionId(), AgentId: "swift"})
+		if err != nil || len(fork.GetBanks()) != 0 {
+			t.Errorf("a fork with an agent that calls no tools has banks %q, %v", fork.GetBanks(), err)
+		}
 		for _, wrong := range []string{"strategy: route\nagents: [clerk]", "executor: {kind: process, command: [x]}"} {
 			_, err := k.apply("kind: agent\nid: wrong\naugment: {}\n"+wrong+"\n", false)
 			if err == nil || !strings.Contains(err.Error(), "augment") {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/release/archive"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testnpm"
 	"github.com/windlass-dev/windlass/test/harness"
 )
@@ -74,7 +75,7 @@ func TestAnArchiveIsEnough(t *testing.T) {
 	url, _ := released(t, programs(t), func(_ string, data []byte) []byte { return data })
 	home := t.TempDir()
 	times := 1
-	if harness.Whole() { // the second time over the first, as TestInstallIntoFolders does with a small program
+	if testmain.Whole() { // the second time over the first, as TestInstallIntoFolders does with a small program
 		times = 2
 	}
 	for range times {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestIdleStreamsAreCheap(t *testing.T) {
 	const most = 64 << 10
 	streams := 600
-	if harness.Whole() {
+	if testmain.Whole() {
 		streams = 5000
 	}
 	m := harness.Split(t, harness.SplitOptions{Plain: true, Config: harness.JSON{"gateway": harness.JSON{"heartbeat": "5m"}}})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -18,7 +19,7 @@ const manyEnv = "WINDLASS_TEST_WAITING"
 // a worker may keep in memory, and they do not keep other turns from running.
 func TestWaitingTurnsAreCheap(t *testing.T) {
 	many := 100
-	if harness.Whole() {
+	if testmain.Whole() {
 		many = 300
 	}
 	if n, err := strconv.Atoi(os.Getenv(manyEnv)); err == nil {

@@ -19,7 +19,7 @@ import (
 const BinEnv = "WINDLASS_TEST_BIN"
 
 // RaceEnv says which tests start programs that are built with the race detector, which cost about four times the processor time: 1 is all
-// of them, N one of N, drawn by the seed of the order (testmain.ShuffleEnv), so that each has its day. Without it there are none.
+// of them, N one of N, drawn by the day (testmain.Draw), so that each has its day. Without it, or without a day, there are none.
 const RaceEnv = "WINDLASS_TEST_RACE"
 
 // Bin returns the path of a program: "windlass", "windlassd", "windlass-temporal", "examples/faulty".
@@ -78,14 +78,15 @@ var openTestdata = sync.OnceFunc(func() {
 // same programs.
 func Raced(t testing.TB) bool {
 	t.Helper()
-	n, err := strconv.ParseUint(cmp.Or(os.Getenv(RaceEnv), "0"), 10, 32)
+	n, err := strconv.Atoi(cmp.Or(os.Getenv(RaceEnv), "0"))
 	if err != nil {
 		t.Fatalf("%s is not a number: %v", RaceEnv, err)
 	}
-	if n == 0 {
-		return false
+	if n < 2 {
+		return n == 1
 	}
-	return draw(os.Getenv(testmain.ShuffleEnv), t)%n == 0
+	drawn, ok := testmain.Draw(whole(t), n)
+	return ok && drawn == 0
 }
 
 // Root is the repository's top folder.

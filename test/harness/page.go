@@ -19,7 +19,7 @@ func Pages(t testing.TB, up *Embedded, scripts ...string) *exec.Cmd {
 	all := filepath.Join(Root(t), "test", "browser", "testdata", "all.mjs")
 	cmd := exec.CommandContext(t.Context(), node, append([]string{all}, scripts...)...)
 	// What the scripts read is named here, since go test keeps results by the variables that the test itself has read.
-	cmd.Env = append(os.Environ(), WholeEnv+"="+os.Getenv(WholeEnv), testmain.ShuffleEnv+"="+os.Getenv(testmain.ShuffleEnv),
+	cmd.Env = append(os.Environ(), testmain.WholeEnv+"="+os.Getenv(testmain.WholeEnv), testmain.ShuffleEnv+"="+os.Getenv(testmain.ShuffleEnv),
 		"WINDLASS_URL="+up.Client.Base, "TEMPORAL_UI="+temporal, "CHROMIUM="+chromium, "PACKAGES="+packages)
 	return cmd
 }

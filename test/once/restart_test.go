@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/config"
 	"github.com/windlass-dev/windlass/libs/enum"
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/registry"
@@ -172,7 +173,7 @@ func TestARestartUnderLoad(t *testing.T) {
 			now := filepath.Join(dir, "now")
 			harness.Must(t, os.WriteFile(now, nil, 0o600))
 			rounds := restarts
-			if os.Getenv(harness.RaceEnv) == "1" {
+			if testmain.Whole() {
 				rounds = restartsAtNight
 			}
 			for round := range rounds {

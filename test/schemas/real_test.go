@@ -3,7 +3,6 @@ package schemas_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -88,14 +86,11 @@ func TestRealSchemas(t *testing.T) {
 // drawn returns the share of a day of the tools that are offered to an API; by night (make nightly) it is all of them.
 func drawn(t *testing.T, all []*inferencev1.ToolDefinition, api string) (out []*inferencev1.ToolDefinition) {
 	t.Helper()
-	if os.Getenv("WINDLASS_TEST_RACE") == "1" {
+	first, ok := testmain.Share(api, shares)
+	if !ok {
 		return all
 	}
-	day, err := strconv.Atoi(cmp.Or(os.Getenv(testmain.ShuffleEnv), "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := (day + len(api)) % shares; i < len(all); i += shares {
+	for i := first; i < len(all); i += shares {
 		out = append(out, all[i])
 	}
 	return out

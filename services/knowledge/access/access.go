@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -91,21 +92,36 @@ func (r Reader) Scope(ctx context.Context) (Scope, error) {
 
 // Bank returns a bank that the caller may read, and what it may read.
 func (r Reader) Bank(ctx context.Context, id string) (store.Bank, Scope, error) {
-	if !storable(id) {
-		return store.Bank{}, Scope{}, NoBank(id)
-	}
-	scope, err := r.Scope(ctx)
-	if err != nil {
-		return store.Bank{}, Scope{}, err
-	}
-	b, err := r.store.Bank(ctx, scope.Tenant, id)
-	if errors.Is(err, store.ErrNotFound) || err == nil && !scope.Bank(b) {
+	banks, scope, err := r.Banks(ctx, []string{id})
+	if err == nil && len(banks) == 0 {
 		err = NoBank(id)
 	}
 	if err != nil {
 		return store.Bank{}, Scope{}, err
 	}
-	return b, scope, nil
+	return banks[0], scope, nil
+}
+
+// Banks returns those of some banks that the caller may read, in their order, and what it may read.
+func (r Reader) Banks(ctx context.Context, ids []string) ([]store.Bank, Scope, error) {
+	scope, err := r.Scope(ctx)
+	if err != nil {
+		return nil, Scope{}, err
+	}
+	var out []store.Bank
+	for _, id := range ids {
+		if !storable(id) {
+			continue
+		}
+		b, err := r.store.Bank(ctx, scope.Tenant, id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, Scope{}, err
+		}
+		if err == nil && scope.Bank(b) {
+			out = append(out, b)
+		}
+	}
+	return out, scope, nil
 }
 
 // Document returns a document that the caller may read.
@@ -125,6 +141,28 @@ func (r Reader) Document(ctx context.Context, bank, id string) (store.Document, 
 		return store.Document{}, err
 	}
 	return d, nil
+}
+
+// Documents returns those of some documents in some banks that the caller may read, by their ids.
+func (r Reader) Documents(ctx context.Context, banks, ids []string) (map[string]store.Document, error) {
+	slices.Sort(banks)
+	readable, scope, err := r.Banks(ctx, slices.Compact(banks))
+	if err != nil || len(readable) == 0 {
+		return nil, err
+	}
+	slices.Sort(ids)
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return !storable(id) })
+	all, err := r.store.DocumentsOf(ctx, scope.Tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]store.Document, len(all))
+	for _, d := range all {
+		if scope.Document(d) && slices.ContainsFunc(readable, func(b store.Bank) bool { return b.ID == d.Bank }) {
+			out[d.ID] = d
+		}
+	}
+	return out, nil
 }
 
 // Labels returns those labels of a bank's documents that the caller may read. Documents with other labels do not exist for it.

@@ -3,13 +3,9 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/windlass-dev/windlass/libs/authn"
-	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/tokens"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
@@ -92,19 +88,23 @@ func (s *recall) FindPassages(ctx context.Context, req *knowledgev1.FindPassages
 
 // ReadPassages implements RecallService.
 func (s *recall) ReadPassages(ctx context.Context, req *knowledgev1.ReadPassagesRequest) (*knowledgev1.ReadPassagesResponse, error) {
-	ctx = authn.With(ctx, req.GetPrincipal())
+	ranges := make([]store.Range, len(req.GetRefs()))
+	for i, ref := range req.GetRefs() {
+		ranges[i] = store.Range{
+			Bank: ref.GetBankId(), Document: ref.GetDocumentId(), Version: ref.GetVersion(), Start: ref.GetStart(), End: ref.GetEnd(),
+		}
+	}
+	found, err := s.documents.Excerpts(authn.With(ctx, req.GetPrincipal()), ranges)
+	if err != nil {
+		return nil, err
+	}
 	out := &knowledgev1.ReadPassagesResponse{}
-	for _, ref := range req.GetRefs() {
-		p, err := s.documents.Passage(ctx, ref.GetBankId(), ref.GetDocumentId(), ref.GetVersion(), ref.GetStart(), ref.GetEnd())
-		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == codes.NotFound {
-			continue
+	for i, ref := range req.GetRefs() {
+		if e, ok := found[ranges[i]]; ok {
+			out.Passages = append(out.Passages, &knowledgev1.FoundPassage{
+				Ref: ref, Text: e.Text, DocumentName: e.DocumentName, Heading: e.Heading, Page: int32(e.Page),
+			})
 		}
-		if err != nil {
-			return nil, err
-		}
-		out.Passages = append(out.Passages, &knowledgev1.FoundPassage{
-			Ref: ref, Text: p.Text, DocumentName: p.DocumentName, Heading: p.Heading, Page: int32(p.Page),
-		})
 	}
 	return out, nil
 }

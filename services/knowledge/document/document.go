@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -198,31 +199,22 @@ func (s *Service) Read(ctx context.Context, bank, id, version string, start, end
 	return d, r, nil
 }
 
-// Passage is a range of a document's text.
-type Passage struct {
-	store.Passage
-	Text string
-}
-
-// Passage returns a passage, from start to end, of the live version of a document that the caller may read. One of another version does not
-// exist.
-func (s *Service) Passage(ctx context.Context, bank, id, version string, start, end int64) (Passage, error) {
-	d, err := s.Access.Document(ctx, bank, id)
+// Excerpts reads ranges of the live versions of documents that the caller may read, at most 100. Others do not exist, nor do those of other
+// versions.
+func (s *Service) Excerpts(ctx context.Context, ranges []store.Range) (map[store.Range]store.Excerpt, error) {
+	banks, ids := make([]string, len(ranges)), make([]string, len(ranges))
+	for i, r := range ranges {
+		banks[i], ids[i] = r.Bank, r.Document
+	}
+	documents, err := s.Access.Documents(ctx, banks, ids)
 	if err != nil {
-		return Passage{}, err
+		return nil, err
 	}
-	if version != d.Version || end <= start || end-start > MaxRead {
-		return Passage{}, noPassage(id, version)
-	}
-	p, text, err := s.Store.PassageOf(ctx, d, version, start, end)
-	if errors.Is(err, store.ErrNotFound) {
-		return Passage{}, noPassage(id, version)
-	}
-	return Passage{p, text}, err
-}
-
-func noPassage(id, version string) error {
-	return fault.NotFound("document %q has no such passage in version %q", id, version)
+	readable := slices.DeleteFunc(slices.Clone(ranges), func(r store.Range) bool {
+		d, ok := documents[r.Document]
+		return !ok || d.Bank != r.Bank || d.Version != r.Version || r.End <= r.Start || r.End-r.Start > MaxRead
+	})
+	return s.Store.Excerpts(ctx, authn.From(ctx).GetTenant(), readable)
 }
 
 // part returns the whole characters of t from start on.

@@ -8,12 +8,12 @@ import (
 	"hash/crc32"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/services/knowledge/parse"
 )
 
@@ -235,13 +235,13 @@ func sample(files map[string][]byte) map[string][]byte {
 // TestHostileDocuments reads files that are made to exhaust or to confuse. Each comes to an end, with a text or with a
 // refusal that says why,
 // and this process allocates little more than the file and its text have. What reads them has limits of memory and time. CI tries a sample;
-// WINDLASS_HOSTILE=all (make chaos) tries all.
+// WINDLASS_TEST_WHOLE=1 (make chaos, make nightly) tries all.
 func TestHostileDocuments(t *testing.T) {
 	files := hostile(t)
 	if len(files) < 300 {
 		t.Fatalf("%d files", len(files))
 	}
-	if os.Getenv("WINDLASS_HOSTILE") == "" {
+	if !testmain.Whole() {
 		files = sample(files)
 	} else {
 		costly(t, files)

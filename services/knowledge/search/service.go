@@ -2,11 +2,8 @@ package search
 
 import (
 	"context"
-	"errors"
+	"slices"
 
-	"google.golang.org/grpc/codes"
-
-	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/knowledge/access"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
@@ -31,24 +28,21 @@ func (s *Service) Bank(ctx context.Context, id string, q Query) (Found, error) {
 
 // Banks searches those of some banks that the caller may read; the others are missing. Tenant and Banks of the query are set here.
 func (s *Service) Banks(ctx context.Context, ids []string, q Query) (Found, error) {
-	var skipped []string
-	q.Banks = nil
-	for _, id := range ids {
-		b, scope, err := s.access.Bank(ctx, id)
-		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == codes.NotFound {
-			skipped = append(skipped, id)
-			continue
-		}
-		if err != nil {
-			return Found{}, err
-		}
+	banks, scope, err := s.access.Banks(ctx, ids)
+	if err != nil {
+		return Found{}, err
+	}
+	q.Tenant, q.Banks = scope.Tenant, nil
+	for _, b := range banks {
 		labels, err := s.access.Labels(ctx, b, scope)
 		if err != nil {
 			return Found{}, err
 		}
-		q.Tenant = b.Tenant
 		q.Banks = append(q.Banks, Bank{ID: b.ID, Labels: labels})
 	}
+	skipped := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		return slices.ContainsFunc(banks, func(b store.Bank) bool { return b.ID == id })
+	})
 	found, err := s.searcher.Search(ctx, q)
 	found.Missing = append(skipped, found.Missing...)
 	return found, err

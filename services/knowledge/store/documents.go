@@ -89,6 +89,15 @@ func (s documentRows) Document(ctx context.Context, tenant, bank, id string) (Do
 		WHERE tenant = $1 AND id = $2 AND bank = $3`, tenant, id, bank)
 }
 
+// DocumentsOf returns those of some documents of a tenant, at most 100, that exist.
+func (s documentRows) DocumentsOf(ctx context.Context, tenant string, ids []string) ([]Document, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return sqldb.All(ctx, s.db.Reader(), scanDocument, "SELECT "+documentColumns+` FROM documents
+		WHERE tenant = $1 AND id IN (`+sqldb.Placeholders(2, len(ids))+`)`, append([]any{tenant}, texts(ids)...)...)
+}
+
 // Documents returns at most limit documents of a bank, newest first, before the given id; "" = from the newest on. It leaves out those with
 // a label that is not among the given ones.
 func (s documentRows) Documents(ctx context.Context, tenant, bank string, labels []string, before string, limit int) ([]Document, error) {
@@ -246,15 +255,16 @@ func setLabels(ctx context.Context, tx sqldb.Tx, d Document) error {
 
 // setNextLabels notes which labels a document gets when its latest version is live.
 func setNextLabels(ctx context.Context, tx sqldb.Tx, d Document, wanted []string) error {
-	var next any // none: it has them
-	if !slices.Equal(d.Labels, wanted) {
-		text, _, err := encodeLabels(Document{Labels: wanted})
-		if err != nil {
-			return err
-		}
-		next = text
+	if slices.Equal(d.Labels, wanted) { // it has them
+		_, err := sqldb.Exec(ctx, tx, "UPDATE documents SET next_labels = NULL WHERE tenant = $1 AND id = $2 AND next_labels IS NOT NULL",
+			d.Tenant, d.ID)
+		return err
 	}
-	return sqldb.ExecOne(ctx, tx, "UPDATE documents SET next_labels = $3 WHERE tenant = $1 AND id = $2", d.Tenant, d.ID, next)
+	text, _, err := encodeLabels(Document{Labels: wanted})
+	if err != nil {
+		return err
+	}
+	return sqldb.ExecOne(ctx, tx, "UPDATE documents SET next_labels = $3 WHERE tenant = $1 AND id = $2", d.Tenant, d.ID, text)
 }
 
 // takeNextLabels gives a document the labels that were noted for it.

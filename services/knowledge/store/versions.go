@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 )
@@ -68,25 +69,49 @@ func (s documentRows) Text(ctx context.Context, d Document, version string, star
 		FROM document_versions WHERE tenant = $1 AND id = $2 AND document = $3`, d.Tenant, version, d.ID, start+1, length)
 }
 
-// PassageOf returns a range of the text of a version of a document, with the heading and the page of the chunk in which it begins.
-// ErrNotFound if the version has no chunk there.
-func (s documentRows) PassageOf(ctx context.Context, d Document, version string, start, end int64) (p Passage, text string, err error) {
-	var heading, data []byte
-	scan := func(row sqldb.Scanner) (Passage, error) {
-		p := Passage{Document: d.ID, DocumentName: d.Name, Version: version, Start: start, End: end}
-		err := row.Scan(&p.ID, &p.Ordinal, &p.Page, &heading, &data)
-		return p, err
+// Range names a range of the text of a version of a document in a bank.
+type Range struct {
+	Bank, Document, Version string
+	// Start and End are its first byte, and the one after the last.
+	Start, End int64
+}
+
+// Excerpt is the text of a range, with the heading and the page of the chunk in which it begins.
+type Excerpt struct {
+	Passage
+	Text string
+}
+
+// Excerpts reads ranges of a tenant's documents, at most 100. It leaves out those of versions that have no chunk there.
+func (s documentRows) Excerpts(ctx context.Context, tenant string, ranges []Range) (map[Range]Excerpt, error) {
+	if len(ranges) == 0 {
+		return nil, nil
 	}
-	p, err = sqldb.One(ctx, s.db.Reader(), scan, `SELECT c.id, c.ordinal, c.page, c.heading,
-		substr(v.text, CAST($5 AS INTEGER), CAST($6 AS INTEGER)) FROM chunks c
-		JOIN document_versions v ON v.tenant = c.tenant AND v.id = c.version
-		WHERE c.tenant = $1 AND c.document = $2 AND c.version = $3 AND c.end_byte > $4 ORDER BY c.ordinal LIMIT 1`,
-		d.Tenant, d.ID, version, start, start+1, end-start)
-	if err != nil {
-		return p, "", err
+	out := make(map[Range]Excerpt, len(ranges))
+	args, parts := []any{tenant}, make([]string, len(ranges))
+	for i, r := range ranges {
+		n := len(args)
+		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT %d AS n, c.id, c.ordinal, c.page, c.heading, d.name,
+			substr(v.text, CAST($%d AS INTEGER), CAST($%d AS INTEGER)) AS excerpt
+			FROM chunks c JOIN document_versions v ON v.tenant = c.tenant AND v.id = c.version
+			JOIN documents d ON d.tenant = c.tenant AND d.id = c.document
+			WHERE c.tenant = $1 AND c.bank = $%d AND c.document = $%d AND c.version = $%d AND c.end_byte > $%d ORDER BY c.ordinal LIMIT 1) AS r%d`,
+			i, n+1, n+2, n+3, n+4, n+5, n+6, i)
+		args = append(args, r.Start+1, r.End-r.Start, r.Bank, r.Document, r.Version, r.Start)
 	}
-	if err := json.Unmarshal(heading, &p.Heading); err != nil {
-		return p, "", fmt.Errorf("decode heading of chunk %d: %w", p.ID, err)
-	}
-	return p, string(data), nil
+	_, err := sqldb.All(ctx, s.db.Reader(), func(row sqldb.Scanner) (e Excerpt, err error) {
+		var n int
+		var heading, text []byte
+		if err := row.Scan(&n, &e.ID, &e.Ordinal, &e.Page, &heading, &e.DocumentName, &text); err != nil {
+			return e, err
+		}
+		if err := json.Unmarshal(heading, &e.Heading); err != nil {
+			return e, fmt.Errorf("decode heading of chunk %d: %w", e.ID, err)
+		}
+		r := ranges[n]
+		e.Document, e.Version, e.Start, e.End, e.Text = r.Document, r.Version, r.Start, r.End, string(text)
+		out[r] = e
+		return e, nil
+	}, strings.Join(parts, " UNION ALL "), args...)
+	return out, err
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/windlass-dev/windlass/libs/placeholder"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
+	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // ChainResolver is the part of the inference service that chooses the models of turns.
@@ -21,8 +23,8 @@ type ChainResolver interface {
 
 // CheckModel refuses a model that the caller chooses for a turn of an agent: one that no provider has, that policy denies them, that the
 // route of the turn does not have, or that does not take what the agent sets. While that cannot be found out, it is accepted: the turn
-// finds out when it starts.
-func (s *Service) CheckModel(ctx context.Context, a store.Agent, session, model string) error {
+// finds out when it starts. content is the input of the turn, whose files are resolved.
+func (s *Service) CheckModel(ctx context.Context, a store.Agent, ses store.Session, content []*turnv1.ContentPart, model string) error {
 	switch {
 	case model == "":
 		return nil
@@ -35,7 +37,8 @@ func (s *Service) CheckModel(ctx context.Context, a store.Agent, session, model 
 		return nil
 	}
 	chain, err := s.deps.Chains.ResolveChain(ctx, &inferencev1.ResolveChainRequest{
-		AgentId: a.ID, Model: model, Principal: authn.From(ctx), SessionId: session, Chosen: true,
+		AgentId: a.ID, Model: model, Principal: authn.From(ctx), SessionId: ses.ID, Chosen: true,
+		Modalities: contract.Modalities(content...), Size: ses.ContextBytes / contract.BytesPerToken,
 	})
 	switch fault.ReasonOf(err) {
 	case faultv1.Reason_REASON_MODEL_UNKNOWN:
@@ -79,7 +82,7 @@ func (s *Service) Explain(ctx context.Context, turn TurnOf) (*inferencev1.Chain,
 			a.ID, a.Spec.Model)
 	}
 	if len(turn.Modalities) == 0 {
-		turn.Modalities = []string{"text"}
+		turn.Modalities = contract.Modalities()
 	}
 	return s.deps.Chains.ResolveChain(ctx, &inferencev1.ResolveChainRequest{
 		AgentId: a.ID, Model: a.Spec.Model, Fallbacks: a.Spec.Fallbacks, Principal: authn.From(ctx), SessionId: turn.SessionID,

@@ -8,49 +8,43 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
-	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/pdf"
 )
 
-// maxPDFText bounds the texts of a PDF in bytes: its pages take time and memory in proportion.
+// maxPDFText bounds the texts of a PDF in bytes, as costOf counts them: its pages take time and memory in proportion.
 const maxPDFText = 2 << 20
+
+// costOf counts a text in bytes, where a line break is as much as a full line, and a tab the spaces that are written for it.
+func costOf(text string) int {
+	const line, tab = 80, 4
+	return len(text) + (line-1)*strings.Count(text, "\n") + (tab-1)*strings.Count(text, "\t")
+}
 
 // portable writes an export as PDF. It says what the transcript in Markdown says.
 func portable(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
 	ses := x.GetSession()
 	d := pdf.Document{
-		Title: truncate.Line(ses.GetTitle(), 200), Time: ses.GetUpdateTime().AsTime(),
+		Title: titleOf(ses), Time: ses.GetUpdateTime().AsTime(),
 		Facts: []string{fmt.Sprintf("Session %s with agent %s, opened %s by %s", ses.GetId(), ses.GetAgentId(),
 			ses.GetCreateTime().AsTime().Format(time.RFC3339), ses.GetSubject())},
-	}
-	if d.Title == "" {
-		d.Title = "Session " + ses.GetId()
 	}
 	if from := ses.GetForkedFromSession(); from != "" {
 		d.Facts = append(d.Facts, fmt.Sprintf("Forked from %s, seq %d", from, ses.GetForkedFromSeq()))
 	}
-	turns := map[string]*sessionsv1.Turn{}
-	for _, t := range x.GetTurns() {
-		turns[t.GetId()] = t
-	}
-	size, messages := 0, x.GetMessages()
-	for i, m := range messages {
+	eachMessage(x, func(m *turnv1.Message, end string) {
 		d.Entries = append(d.Entries, entries(m)...)
-		if i+1 == len(messages) || messages[i+1].GetTurnId() != m.GetTurnId() {
-			var end strings.Builder
-			writeEnd(&end, turns[m.GetTurnId()])
-			if end.Len() > 0 {
-				d.Entries = append(d.Entries, pdf.Entry{Notes: []string{strings.ReplaceAll(strings.TrimSpace(end.String()), "> ", "")}})
-			}
+		if end != "" {
+			d.Entries = append(d.Entries, pdf.Entry{Notes: []string{end}})
 		}
-	}
+	})
+	size := 0
 	for _, e := range d.Entries {
-		if size += len(e.Heading) + len(e.Text) + len(strings.Join(e.Notes, "")); size > maxPDFText {
+		if size += costOf(e.Heading) + costOf(e.Text) + costOf(strings.Join(e.Notes, "")); size > maxPDFText {
 			return nil, fault.New(codes.InvalidArgument, faultv1.Reason_REASON_TOO_LARGE, "the texts of the session are larger than the %d bytes "+
-				"that a PDF may have", maxPDFText).Hint("Export it as Markdown or JSON.")
+				"that a PDF may have, where a line break counts as 80", maxPDFText).Hint("Export it as Markdown or JSON.")
 		}
 	}
 	return pdf.Write(d)
@@ -70,15 +64,9 @@ func entries(m *turnv1.Message) []pdf.Entry {
 	if m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
 		first.Heading = strings.Join(append([]string{"Assistant"}, strings.Fields(m.GetModel()+" "+when)...), " ")
 	}
-	seen := map[int32]bool{}
-	for _, p := range m.GetContent() {
-		for _, c := range p.GetCitations() {
-			if !seen[c.GetNumber()] {
-				seen[c.GetNumber()] = true
-				_, note, _ := strings.Cut(footnote(int(c.GetNumber()), c), ": ")
-				first.Notes = append(first.Notes, fmt.Sprintf("[%d] %s", c.GetNumber(), strings.ReplaceAll(note, "`", "")))
-			}
-		}
+	_, cited, _ := annotated(m, 0)
+	for _, c := range cited {
+		first.Notes = append(first.Notes, fmt.Sprintf("[%d] %s", c.GetNumber(), sourceOf(c, "")))
 	}
 	out := []pdf.Entry{first}
 	for _, call := range m.GetToolCalls() {

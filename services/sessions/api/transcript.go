@@ -15,28 +15,43 @@ import (
 func transcript(x *sessionsv1.ExportSessionResponse) string {
 	var b strings.Builder
 	ses := x.GetSession()
-	title := truncate.Line(ses.GetTitle(), 200)
-	if title == "" {
-		title = "Session " + ses.GetId()
-	}
-	fmt.Fprintf(&b, "# %s\n\n- Session: `%s`\n- Agent: `%s`\n- Opened: %s by %s\n", title, ses.GetId(), ses.GetAgentId(),
+	fmt.Fprintf(&b, "# %s\n\n- Session: `%s`\n- Agent: `%s`\n- Opened: %s by %s\n", titleOf(ses), ses.GetId(), ses.GetAgentId(),
 		ses.GetCreateTime().AsTime().Format(time.RFC3339), ses.GetSubject())
 	if from := ses.GetForkedFromSession(); from != "" {
 		fmt.Fprintf(&b, "- Forked from: `%s`, seq %d\n", from, ses.GetForkedFromSeq())
 	}
+	notes := 0
+	eachMessage(x, func(m *turnv1.Message, end string) {
+		notes = writeMessage(&b, m, notes)
+		if end != "" {
+			fmt.Fprintf(&b, "\n> %s\n", strings.ReplaceAll(end, "\n", "\n> "))
+		}
+	})
+	return b.String()
+}
+
+// titleOf returns the title of a transcript, on one line.
+func titleOf(ses *sessionsv1.Session) string {
+	if title := truncate.Line(ses.GetTitle(), 200); title != "" {
+		return title
+	}
+	return "Session " + ses.GetId()
+}
+
+// eachMessage calls write for each message of an export in turn. The last one of a turn comes with how the turn ended, as endOf says it.
+func eachMessage(x *sessionsv1.ExportSessionResponse, write func(m *turnv1.Message, end string)) {
 	turns := map[string]*sessionsv1.Turn{}
 	for _, t := range x.GetTurns() {
 		turns[t.GetId()] = t
 	}
 	messages := x.GetMessages()
-	notes := 0
 	for i, m := range messages {
-		notes = writeMessage(&b, m, notes)
+		end := ""
 		if i+1 == len(messages) || messages[i+1].GetTurnId() != m.GetTurnId() {
-			writeEnd(&b, turns[m.GetTurnId()])
+			end = endOf(turns[m.GetTurnId()])
 		}
+		write(m, end)
 	}
-	return b.String()
 }
 
 // writeMessage writes a message with its citations as footnotes, numbered after those before it. It returns the last number.
@@ -59,12 +74,12 @@ func writeMessage(b *strings.Builder, m *turnv1.Message, notes int) int {
 		}
 		fmt.Fprintf(b, "\n## Assistant (%s)\n", when)
 	}
-	content, footnotes, last := annotated(m, notes)
+	content, cited, last := annotated(m, notes)
 	if text := contentText(content); text != "" {
 		fmt.Fprintf(b, "\n%s\n", text)
 	}
-	for _, note := range footnotes {
-		fmt.Fprintf(b, "\n%s\n", note)
+	for _, c := range cited {
+		fmt.Fprintf(b, "\n[^%d]: %s\n", notes+int(c.GetNumber()), sourceOf(c, "`"))
 	}
 	for _, call := range m.GetToolCalls() {
 		fmt.Fprintf(b, "\nCalls `%s`:\n\n%s", call.GetTool(), fenced("json", call.GetArgumentsJson()))
@@ -72,9 +87,9 @@ func writeMessage(b *strings.Builder, m *turnv1.Message, notes int) int {
 	return last
 }
 
-// annotated returns the content of a message with footnote marks in the place of the numbers of its citations, the footnotes, and the
-// highest of their numbers, which follow before.
-func annotated(m *turnv1.Message, before int) (content []*turnv1.ContentPart, footnotes []string, last int) {
+// annotated returns the content of a message with footnote marks in the place of the numbers of its citations, one citation of each number,
+// and the highest of the numbers of the footnotes, which follow before.
+func annotated(m *turnv1.Message, before int) (content []*turnv1.ContentPart, cited []*turnv1.Citation, last int) {
 	last = before
 	for _, p := range m.GetContent() {
 		text, isText := p.GetPart().(*turnv1.ContentPart_Text)
@@ -94,17 +109,17 @@ func annotated(m *turnv1.Message, before int) (content []*turnv1.ContentPart, fo
 			from = at + len(mark)
 			if number > last {
 				last = number
-				footnotes = append(footnotes, footnote(number, c))
+				cited = append(cited, c)
 			}
 		}
 		b.WriteString(text.Text[from:])
 		content = append(content, &turnv1.ContentPart{Part: &turnv1.ContentPart_Text{Text: b.String()}})
 	}
-	return content, footnotes, last
+	return content, cited, last
 }
 
-// footnote is a citation as a Markdown footnote: where the passage stands, and the passage on one line.
-func footnote(number int, c *turnv1.Citation) string {
+// sourceOf says where the passage of a citation stands, and the passage on one line. Names that are code are between two of quote.
+func sourceOf(c *turnv1.Citation, quote string) string {
 	where := c.GetDocumentName()
 	if c.GetPage() > 0 {
 		where += fmt.Sprintf(", page %d", c.GetPage())
@@ -113,26 +128,30 @@ func footnote(number int, c *turnv1.Citation) string {
 		where += ", " + strings.Join(c.GetHeading(), " > ")
 	}
 	oneLine := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-	return fmt.Sprintf("[^%d]: %s (`%s`, `%s`, version `%s`, bytes %d to %d): \u201c%s\u201d", number, oneLine(where), c.GetBankId(),
-		c.GetDocumentId(), c.GetVersion(), c.GetStart(), c.GetEnd(), oneLine(c.GetQuote()))
+	code := func(name string) string { return quote + name + quote }
+	return fmt.Sprintf("%s (%s, %s, version %s, bytes %d to %d): \u201c%s\u201d", oneLine(where), code(c.GetBankId()),
+		code(c.GetDocumentId()), code(c.GetVersion()), c.GetStart(), c.GetEnd(), oneLine(c.GetQuote()))
 }
 
-// writeEnd says how a turn ended, unless it was completed as usual. The turn of another session is nil: nothing is known of its end.
-func writeEnd(b *strings.Builder, t *sessionsv1.Turn) {
+// endOf says how a turn ended, "" if it was completed as usual. The turn of another session is nil: nothing is known of its end.
+func endOf(t *sessionsv1.Turn) string {
 	switch t.GetStatus() {
 	case turnv1.TurnStatus_TURN_STATUS_UNSPECIFIED, turnv1.TurnStatus_TURN_STATUS_COMPLETED:
-		if reason := t.GetStopReason(); reason != "" && reason != "end" {
-			fmt.Fprintf(b, "\n> The turn was stopped: %s.\n", reason)
-			if l := t.GetLimitReached(); l != nil {
-				fmt.Fprintf(b, "> %s\n", l.GetMessage())
-			}
+		reason := t.GetStopReason()
+		if reason == "" || reason == "end" {
+			return ""
 		}
+		end := fmt.Sprintf("The turn was stopped: %s.", reason)
+		if l := t.GetLimitReached(); l != nil {
+			end += "\n" + l.GetMessage()
+		}
+		return end
 	case turnv1.TurnStatus_TURN_STATUS_FAILED:
-		fmt.Fprintf(b, "\n> The turn failed: %s\n", strings.ReplaceAll(t.GetError().GetMessage(), "\n", "\n> "))
+		return "The turn failed: " + t.GetError().GetMessage()
 	case turnv1.TurnStatus_TURN_STATUS_CANCELLED:
-		b.WriteString("\n> The turn was cancelled.\n")
+		return "The turn was cancelled."
 	default:
-		fmt.Fprintf(b, "\n> The turn is %s.\n", enum.Name(t.GetStatus()))
+		return fmt.Sprintf("The turn is %s.", enum.Name(t.GetStatus()))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/journal"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/searchdb"
 )
 
 // ForkedSeq is the seq of session.forked, and so of the messages that a fork takes over.
@@ -74,6 +75,9 @@ func (c *Copy) Write(tx *journal.Tx) error {
 		return err
 	}
 	if err := tx.AddMessages(tx.Context(), c.Messages...); err != nil {
+		return err
+	}
+	if err := searchdb.SetDue(tx.Context(), tx, c.Session.Tenant, c.Session.ID); err != nil {
 		return err
 	}
 	return c.writeContext(tx)

@@ -31,7 +31,7 @@ func (s *Service) Imported(ctx context.Context, ses store.Session, messages []*t
 ) (*Copy, error) {
 	im := &importing{
 		service: s, session: ses, mayRead: mayRead, left: maxBytes, turns: map[string]string{}, calls: map[[2]string]string{},
-		files: map[string]bool{}, out: &Copy{Session: ses},
+		files: map[string]*store.Artifact{}, out: &Copy{Session: ses},
 	}
 	for i, m := range messages {
 		if err := im.add(ctx, fmt.Sprintf("messages[%d]", i), proto.CloneOf(m), int64(i-len(messages))); err != nil {
@@ -46,10 +46,10 @@ type importing struct {
 	service *Service
 	session store.Session
 	mayRead func(ctx context.Context, session string) (bool, error)
-	left    int                  // bytes
-	turns   map[string]string    // the turns of the file, and what stands for them here: nothing refers to turns of other sessions
-	calls   map[[2]string]string // turn and call without a result, and the tool
-	files   map[string]bool      // by ID; false = the caller may not read it
+	left    int                        // bytes
+	turns   map[string]string          // the turns of the file, and what stands for them here: nothing refers to turns of other sessions
+	calls   map[[2]string]string       // turn and call without a result, and the tool
+	files   map[string]*store.Artifact // by ID; nil = the caller may not read it
 	out     *Copy
 }
 
@@ -76,7 +76,7 @@ func (im *importing) add(ctx context.Context, path string, m *turnv1.Message, se
 			if err != nil {
 				return err
 			}
-			if there {
+			if there != nil {
 				kept = append(kept, id)
 			}
 		}
@@ -152,8 +152,18 @@ func (im *importing) part(ctx context.Context, path string, p **turnv1.ContentPa
 	case *turnv1.ContentPart_File:
 		f := part.File
 		there, err := im.file(ctx, path, f.GetFileId())
-		if err != nil || there {
+		if err != nil {
 			return err
+		}
+		if there != nil { // what the file is the mesh knows: a hash that the caller writes is no right to bytes
+			known := &turnv1.FileRef{
+				FileId: there.ID, Name: there.Name, MediaType: there.MediaType, Size: there.Size, Sha256: there.SHA256,
+			}
+			if f.GetSha256() == there.SHA256 {
+				known.Width, known.Height = f.GetWidth(), f.GetHeight()
+			}
+			part.File = known
+			return nil
 		}
 		*p = &turnv1.ContentPart{Part: &turnv1.ContentPart_Text{
 			Text: fmt.Sprintf("[%s, %s, %d bytes]", f.GetName(), f.GetMediaType(), f.GetSize()),
@@ -164,32 +174,32 @@ func (im *importing) part(ctx context.Context, path string, p **turnv1.ContentPa
 	return nil
 }
 
-// file takes a file of a session that the caller may read into the new one, and reports whether there is one.
-func (im *importing) file(ctx context.Context, path, id string) (bool, error) {
+// file takes a file of a session that the caller may read into the new one; nil if there is none.
+func (im *importing) file(ctx context.Context, path, id string) (*store.Artifact, error) {
 	if there, known := im.files[id]; known {
 		return there, nil
 	}
 	if len(im.files) == maxImportedFiles {
-		return false, fault.Invalid(path, "is one of more than %d files", maxImportedFiles)
+		return nil, fault.Invalid(path, "is one of more than %d files", maxImportedFiles)
 	}
-	im.files[id] = false
+	im.files[id] = nil
 	if id == "" || len(id) > maxName || strings.ContainsRune(id, 0) {
-		return false, nil
+		return nil, nil
 	}
 	found, err := im.service.store.Artifact(ctx, im.session.Tenant, id, "")
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	for _, a := range found {
 		ok, err := im.mayRead(ctx, a.SessionID)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if ok {
 			a.SessionID = im.session.ID
-			im.out.artifacts, im.files[id] = append(im.out.artifacts, a), true
-			return true, nil
+			im.out.artifacts, im.files[id] = append(im.out.artifacts, a), &a
+			return &a, nil
 		}
 	}
-	return false, nil
+	return nil, nil
 }

@@ -209,22 +209,22 @@ func (tx *Tx) flush() error {
 			return err
 		}
 	}
-	if err := tx.countEnded(); err != nil {
-		return err
-	}
 	if len(tx.rows) > 0 {
 		if err := tx.AddEvents(tx.ctx, tx.Session.Tenant, tx.Session.ID, tx.rows); err != nil {
 			return err
 		}
 	}
-	if !tx.touched {
-		return nil
+	if tx.touched {
+		tx.Session.UpdateTime = tx.Now()
+		if err := tx.SaveSession(tx.ctx, tx.Session); err != nil {
+			return err
+		}
 	}
-	tx.Session.UpdateTime = tx.Now()
-	return tx.SaveSession(tx.ctx, tx.Session)
+	return tx.countEnded()
 }
 
-// countEnded counts the turns that end, in one order in all transactions.
+// countEnded counts the turns that end, in one order in all transactions, and last: other sessions count in the same rows, and wait for the
+// commit.
 func (tx *Tx) countEnded() error {
 	slices.SortFunc(tx.ended, func(a, b store.Turn) int {
 		return cmp.Or(cmp.Compare(a.Status, b.Status), strings.Compare(a.End.GetStopReason(), b.End.GetStopReason()),

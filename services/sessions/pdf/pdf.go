@@ -66,7 +66,8 @@ var load = sync.OnceValues(func() (faces [2][]byte, err error) {
 	return faces, nil
 })
 
-// Write returns a document as PDF. Characters that the font lacks, such as Chinese ones and pictographs, are replaced by a box.
+// Write returns a document as PDF. Characters that cannot be shown right are replaced by a box: those that the font lacks, such as Chinese
+// ones and pictographs, and those written from right to left, such as Hebrew and Arabic ones, since all lines are laid out left to right.
 func Write(d Document) ([]byte, error) {
 	faces, err := load()
 	if err != nil {
@@ -127,8 +128,11 @@ func (w writer) paragraph(style string, size float64, text string, filled bool) 
 	w.Ln(1)
 }
 
-// missing stands for what the font cannot show.
+// missing stands for what cannot be shown right.
 const missing = '\u25a1'
+
+// rightToLeft are the blocks of scripts that are written so, as far as the font has them.
+var rightToLeft = &unicode.RangeTable{R16: []unicode.Range16{{0x590, 0x8ff, 1}, {0xfb1d, 0xfdff, 1}, {0xfe70, 0xfeff, 1}}}
 
 // visible returns a text without what cannot be shown, or would change how the text around it is.
 func visible(text string) string {
@@ -140,6 +144,8 @@ func visible(text string) string {
 			return ' '
 		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
 			return -1
+		case unicode.Is(rightToLeft, r):
+			return missing
 		case r > 0x2bff && (r < 0xa640 || r > 0xa7ff) && (r < 0xfb00 || r > 0xfeff) && r != 0xfffd:
 			return missing
 		}

@@ -64,7 +64,7 @@ func TestTextsAreInOrder(t *testing.T) {
 	}
 }
 
-// TestHostileTexts: what the font lacks is a box, and what would hide or reorder text is left out.
+// TestHostileTexts: what the font lacks, or would be mirrored, is a box, and what would hide or reorder text is left out.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ text, want string }{
@@ -72,6 +72,9 @@ func TestHostileTexts(t *testing.T) {
 		"bidi":               {"abc\u202egnp.exe", "abcgnp.exe"},
 		"pictographs":        {"x 😀 y", "x □ y"},
 		"Chinese":            {"価 z", "□ z"},
+		"Hebrew":             {"x שלום y", "x □□□□ y"},
+		"Arabic":             {"x سلام y", "x □□□□ y"},
+		"Arabic forms":       {"x \ufb1d\ufdff\ufe70\ufefc y", "x □□□□ y"},
 		"broken UTF-8":       {"a\xffb", "b"},
 		"a long word":        {strings.Repeat("w", 5000) + " end", "end"},
 		"nothing":            {"", ""},

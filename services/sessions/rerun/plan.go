@@ -29,7 +29,7 @@ type Plan struct {
 	OutputSchema *structpb.Struct
 	// WithoutMemory is that of the other turn.
 	WithoutMemory bool
-	// Model is the one that the caller of the other turn chose, "" for the agent's, or if the re-run names one.
+	// Model is the one that the caller of the other turn chose, "" for the agent's, if the re-run names one, or if an executor chooses it.
 	Model string
 }
 
@@ -103,8 +103,14 @@ func (s *Service) copy(ctx context.Context, t store.Turn, from, ses store.Sessio
 	plan := &Plan{
 		Event: event, Copy: c, Input: input, ClientTools: given.ClientTools, OutputSchema: given.OutputSchema, WithoutMemory: given.WithoutMemory,
 	}
-	if event.GetModel() == "" {
-		plan.Model = given.Model
+	if event.GetModel() == "" && given.Model != "" {
+		with, err := s.deps.Agents.Get(ctx, ses.AgentID, 0)
+		if err != nil {
+			return nil, session.AgentDeleted(err, ses.AgentID)
+		}
+		if !with.Spec.Hosted() {
+			plan.Model = given.Model
+		}
 	}
 	return plan, nil
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/sessionstest"
 	"github.com/windlass-dev/windlass/services/sessions/step"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/turn"
+	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
 // models knows one model; away, it knows nothing.
@@ -122,5 +124,20 @@ func TestAModelIsNotRefusedWhileNobodyCanTell(t *testing.T) {
 	k.Must(err)
 	if p.Event.GetModel() != "nobody/nothing" {
 		t.Errorf("event %v", p.Event)
+	}
+}
+
+func TestTheModelOfATurnIsNotForAnExecutor(t *testing.T) {
+	k := sessionstest.New(t, sessionstest.Config{Models: models{}})
+	v, err := k.Turns.Create(k.Ctx(), turn.Create{SessionID: k.Session().ID, Text: "two", Model: "other/model"})
+	k.Must(err)
+	own := over(k, v.Turn, "done")
+	k.Agent("hosted", agentspec.Spec{Executor: &agentspec.Executor{Kind: contract.ExecutorHTTP, URL: "http://127.0.0.1:9/"}})
+	for agent, model := range map[string]string{"": "other/model", "hosted": ""} {
+		v, err := k.Turns.Rerun(k.Ctx(), rerun.Request{TurnID: own.ID, AgentID: agent}, nil, store.Once{})
+		k.Must(err)
+		in, err := k.Access.Input(k.Ctx(), v.Turn)
+		k.Must(err)
+		testwant.Equal(t, "model with agent "+agent, in.Model, model)
 	}
 }

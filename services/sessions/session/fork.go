@@ -5,6 +5,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	"github.com/windlass-dev/windlass/services/sessions/agent"
 	"github.com/windlass-dev/windlass/services/sessions/blueprint"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -54,13 +55,18 @@ func (s *Service) ForkOf(ctx context.Context, from store.Session, spec Spec) (st
 			return store.Session{}, err
 		}
 	}
-	ses, err := s.New(ctx, spec)
-	if err != nil && !named {
-		err = AgentDeleted(err, spec.AgentID)
+	a, err := s.deps.Agents.Choose(ctx, spec.AgentID)
+	if err != nil {
+		if !named {
+			err = AgentDeleted(err, spec.AgentID)
+		}
+		return store.Session{}, err
 	}
-	if ses.ForkedFrom = from.ID; len(spec.Banks) == 0 {
-		ses.Banks = from.Banks
+	if len(spec.Banks) == 0 && agent.WithoutBanks(a.Spec) == "" { // another agent may answer from none
+		spec.Banks = from.Banks
 	}
+	ses, err := s.NewWith(ctx, a, spec)
+	ses.ForkedFrom = from.ID
 	return ses, err
 }
 

@@ -255,7 +255,7 @@ func (tx *sessionTx) AddSession(ctx context.Context, v Session) error {
 		sqldb.Micros(v.UpdateTime),
 		v.ForkedFrom, int64(v.ForkedSeq), v.Params, v.ParentSession, v.ParentTurn, v.ContextBytes, int64(v.CompactedSeq),
 		rows.Flag(v.Pinned), rows.Flag(v.Archived), strings.Join(v.Banks, ","))
-	if err == nil && (v.Title != "" || v.ForkedFrom != "") {
+	if err == nil && v.Title != "" {
 		err = searchdb.SetDue(ctx, tx, v.Tenant, v.ID)
 	}
 	return rows.Unique(err)

@@ -73,8 +73,9 @@ type Spec struct {
 	// CallbackOf is the turn of the sub-agent in the background whose result it brings, "" for others.
 	CallbackOf string
 
-	// credentials are those of ProviderData, granted means that it has a grant, and quota is its user's, nil for no
-	// limits.
+	// agent is that of the session, credentials are those of ProviderData, granted means that it has a grant, and quota is its user's, nil
+	// for no limits.
+	agent       store.Agent
 	credentials providerdata.Data
 	granted     bool
 	quota       *policyv1.EffectiveQuota
@@ -89,6 +90,10 @@ func (s *Service) Accept(ctx context.Context, spec Spec) (View, error) {
 	}
 	drop, err := s.resolve(ctx, &spec)
 	if err != nil {
+		return View{}, err
+	}
+	if err := s.deps.Agents.CheckModel(ctx, spec.agent, spec.Session, spec.Content, spec.Model); err != nil {
+		drop()
 		return View{}, err
 	}
 	id := spec.newID()
@@ -170,9 +175,7 @@ func (s *Service) admit(ctx context.Context, spec *Spec) (store.TurnInput, error
 	if spec.Rerun != nil {
 		in.Rerun = spec.Rerun.Event
 	}
-	if err := s.deps.Agents.CheckModel(ctx, agent, spec.Session.ID, spec.Model); err != nil {
-		return in, err
-	}
+	spec.agent = agent
 	if in.Limits, err = s.deps.Limits.CheckTurn(spec.Limits, agent); err != nil {
 		return in, err
 	}

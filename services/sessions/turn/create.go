@@ -47,12 +47,17 @@ func (s *Service) Create(ctx context.Context, c Create) (View, error) {
 	if err := s.deps.Input.Tools(ctx, c.Tools); err != nil {
 		return View{}, err
 	}
-	if v, ok, err := s.newWork(ctx, c.Once); err != nil || ok {
+	if v, ok, err := s.earlier(ctx, c.Once); err != nil || ok {
 		return v, err
 	}
 	ses, err := s.deps.Access.Session(ctx, c.SessionID)
 	if err != nil {
 		return View{}, err
+	}
+	if c.Mode != ModeSteer || ses.ActiveTurnID == "" { // what steers is part of a turn that was accepted
+		if err := s.load.admit(ctx); err != nil {
+			return View{}, err
+		}
 	}
 	if err := s.deps.Webhooks.CheckTurnAddress(ctx, authn.Tenant(ctx), c.WebhookURL); err != nil {
 		return View{}, err

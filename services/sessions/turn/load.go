@@ -18,7 +18,7 @@ import (
 
 // LoadConfig bounds what the mesh takes on. What it has accepted goes on: only further turns are refused, before they are stored.
 type LoadConfig struct {
-	MaxQueuedTurns int           `yaml:"max_queued_turns" default:"5000" zero:"off" doc:"Number of queued turns of all tenants from which on further turns are refused with 503 and Retry-After. 0: no limit."`
+	MaxQueuedTurns int           `yaml:"max_queued_turns" default:"5000" zero:"off" doc:"Number of turns of all tenants that wait for a worker, without those behind another turn of their session, from which on further turns are refused with 503 and Retry-After. 0: no limit. Quotas bound the share of a user or tenant."`
 	MaxOutboxAge   time.Duration `yaml:"max_outbox_age" default:"15m" zero:"off" doc:"How long a turn may have waited for the start of its workflow before further turns are refused. 0: no limit."`
 	MaxMemory      int           `yaml:"max_memory" default:"95" zero:"off" doc:"Percentage of the memory limit of the process, or of the maximum of an automatic one, in use besides garbage, from which on further turns are refused. 0: no limit."`
 }
@@ -107,15 +107,10 @@ func (l *load) refuse(ctx context.Context, limit, format string, args ...any) er
 // refresh reads the load if the last reading is old. While one caller does, the others use the last one.
 func (l *load) refresh(ctx context.Context) error {
 	l.mu.Lock()
-	now, first := l.now(), l.until.IsZero()
+	now := l.now()
 	fresh := now.Before(l.until)
 	l.mu.Unlock()
-	if fresh {
-		return nil
-	}
-	if first {
-		l.reading.Lock()
-	} else if !l.reading.TryLock() {
+	if fresh || !l.reading.TryLock() {
 		return nil
 	}
 	defer l.reading.Unlock()

@@ -67,8 +67,14 @@ export async function browse(scenario, { allowed = () => false, ...options } = {
 /** both are each theme once and each width once, for scripts that check many pages. */
 export const both = [["light", 1200], ["dark", 360]];
 
-/** draw is a number below n that depends on the day and a name. */
-const draw = (name, n) => createHash("sha256").update(`${process.env.WINDLASS_TEST_SHUFFLE} ${name}`).digest().readUInt32BE() % n;
+/** today is the number of the day that the seed of the tests is, as in testmain.Share. */
+const today = ((seed) => {
+  const [, year, month, day] = /^(\d{4})(\d\d)(\d\d)$/.exec(seed) ?? [];
+  return year ? Date.UTC(+year, +month - 1, +day) / 86_400_000 : Number(seed) || 0;
+})(process.env.WINDLASS_TEST_SHUFFLE ?? "");
+
+/** draw is a number below n that depends on a name, the next one on the next day. */
+const draw = (name, n) => (today + createHash("sha256").update(name).digest().readUInt32BE()) % n;
 
 /** due says whether a thing is checked today, which it is on one day of n. */
 export const due = (name, n) => whole || draw(name, n) === 0;

@@ -50,6 +50,8 @@ type Mesh struct {
 	facts   []*knowledgev1.RecalledFact
 	// passages are what the banks of agents have.
 	passages []*knowledgev1.FoundPassage
+	// searched are the inputs that facts and passages were searched for.
+	searched []string
 }
 
 // New starts a mesh that runs until the test ends. By default the model answers "ok" and tools return their arguments.

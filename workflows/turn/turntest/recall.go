@@ -2,6 +2,7 @@ package turntest
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -14,12 +15,13 @@ type recall struct {
 }
 
 // Recall returns the facts that Facts has set.
-func (r *recall) Recall(context.Context, *knowledgev1.RecallRequest) (*knowledgev1.RecallResponse, error) {
+func (r *recall) Recall(_ context.Context, req *knowledgev1.RecallRequest) (*knowledgev1.RecallResponse, error) {
 	if err := r.mesh.fault("Recall"); err != nil {
 		return nil, err
 	}
 	r.mesh.mu.Lock()
 	defer r.mesh.mu.Unlock()
+	r.mesh.searched = append(r.mesh.searched, req.GetInput())
 	return &knowledgev1.RecallResponse{Facts: r.mesh.facts}, nil
 }
 
@@ -48,13 +50,21 @@ func (m *Mesh) Facts(facts ...*knowledgev1.RecalledFact) {
 	m.facts = facts
 }
 
+// Searched returns the inputs for which facts were recalled and passages found, in order.
+func (m *Mesh) Searched() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.searched)
+}
+
 // FindPassages returns the passages that Passages has set.
-func (r *recall) FindPassages(context.Context, *knowledgev1.FindPassagesRequest) (*knowledgev1.FindPassagesResponse, error) {
+func (r *recall) FindPassages(_ context.Context, req *knowledgev1.FindPassagesRequest) (*knowledgev1.FindPassagesResponse, error) {
 	if err := r.mesh.fault("FindPassages"); err != nil {
 		return nil, err
 	}
 	r.mesh.mu.Lock()
 	defer r.mesh.mu.Unlock()
+	r.mesh.searched = append(r.mesh.searched, req.GetInput())
 	return &knowledgev1.FindPassagesResponse{Passages: r.mesh.passages}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ func RunIngestions(t *testing.T, url string) {
 	}
 	t.Run("starts of ingestions", func(t *testing.T) { starts(t, s) })
 	t.Run("swap of versions", func(t *testing.T) { ingestion(t, s) })
+	t.Run("excerpts", func(t *testing.T) { excerpts(t, s) })
 	t.Run("labels of versions", func(t *testing.T) { labelsOfVersions(t, s) })
 	t.Run("outcomes of ingestions", func(t *testing.T) { outcomes(t, s) })
 	t.Run("ingestions under contention", func(t *testing.T) { contention(t, s) })
@@ -147,6 +149,44 @@ func ingestion(t *testing.T, s *store.Store) {
 		if !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// excerpts: ranges of several documents are read at once, each with its chunk; those of versions that are gone are left out.
+func excerpts(t *testing.T, s *store.Store) {
+	i := newIngestions(t, s, "excerpts")
+	at := func(name, text string, start, end int64) store.Range {
+		t.Helper()
+		d, p := i.put(name, text)
+		in := ingested(strings.Fields(text)...)
+		in.Chunks[0].Page = 7
+		_, err := s.FinishIngestion(t.Context(), p, in)
+		i.must(err)
+		return store.Range{Bank: ingestBank, Document: d.ID, Version: p.Version, Start: start, End: end}
+	}
+	gone := at("a", "old words", 0, 3)
+	a, b := at("a", "one two three", 4, 13), at("b", "four", 1, 3)
+	other := b
+	other.Bank = "another"
+	behind := a
+	behind.Start, behind.End = 14, 20
+	found, err := s.Excerpts(t.Context(), i.tenant, []store.Range{b, gone, other, a, behind, a})
+	if err != nil || len(found) != 2 {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	if e := found[a]; e.Text != "two\nthree" || e.Ordinal != 1 || e.Page != 1 || e.DocumentName != "a" || !slices.Equal(e.Heading, []string{"Chapter"}) {
+		t.Errorf("%+v", e)
+	}
+	if e := found[b]; e.Text != "ou" || e.Page != 7 || e.Document != b.Document || e.Version != b.Version || e.Start != 1 || e.End != 3 {
+		t.Errorf("%+v", e)
+	}
+	documents, err := s.DocumentsOf(t.Context(), i.tenant, []string{b.Document, "gone", a.Document})
+	if err != nil || len(documents) != 2 {
+		t.Errorf("documents %+v, %v", documents, err)
+	}
+	none, err := s.DocumentsOf(t.Context(), "another", []string{b.Document})
+	if err != nil || len(none) != 0 {
+		t.Errorf("documents of another tenant %+v, %v", none, err)
 	}
 }
 

@@ -19,26 +19,7 @@ CREATE TABLE ended_totals (
     PRIMARY KEY (shard, tenant, agent_id, model, status, stop_reason)
 ){{rowless}};
 
--- What was counted before has either an outcome or a model, and no agent.
-INSERT INTO ended_totals SELECT shard, '', '', '', status, stop_reason, 0, turns, 0, 0, 0, 0, 0 FROM turn_totals;
-INSERT INTO ended_totals SELECT shard, '', '', model, 0, '', 0, 0, 0, 0, 0, 0, cost_micros FROM turn_costs;
-DROP TABLE turn_costs;
-DROP TABLE turn_totals;
+-- turn_totals and turn_costs, which it replaces, stay: processes of the version before write to them during an upgrade.
 
 -- +goose Down
-CREATE TABLE turn_totals (
-    shard BIGINT NOT NULL,
-    status BIGINT NOT NULL,
-    stop_reason TEXT NOT NULL,
-    turns BIGINT NOT NULL,
-    PRIMARY KEY (shard, status, stop_reason)
-){{rowless}};
-CREATE TABLE turn_costs (
-    shard BIGINT NOT NULL,
-    model TEXT NOT NULL,
-    cost_micros BIGINT NOT NULL,
-    PRIMARY KEY (shard, model)
-){{rowless}};
-INSERT INTO turn_totals SELECT shard, status, stop_reason, sum(turns) FROM ended_totals WHERE turns > 0 GROUP BY shard, status, stop_reason;
-INSERT INTO turn_costs SELECT shard, model, sum(cost_micros) FROM ended_totals WHERE cost_micros > 0 GROUP BY shard, model;
 DROP TABLE ended_totals;

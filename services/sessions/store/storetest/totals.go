@@ -23,7 +23,7 @@ func totals(t *testing.T, s *store.Store) {
 	if open != 3 || len(b.Waits) != 0 {
 		t.Errorf("3 open turns and no wait are counted as %+v", b)
 	}
-	queued := int64(b.Turns[turnv1.TurnStatus_TURN_STATUS_QUEUED])
+	queued := b.Turns[turnv1.TurnStatus_TURN_STATUS_QUEUED]
 	for _, most := range []int64{100, 1} {
 		got, err := s.Load(t.Context(), sqldb.Time(100), int(most))
 		if want := (totalsdb.Load{Queued: min(queued, most), Sent: b.Sent}); err != nil || got != want {

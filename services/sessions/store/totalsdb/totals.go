@@ -132,17 +132,18 @@ func (s *Reader) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 
 // Load is what decides whether a further turn can be taken on.
 type Load struct {
-	// Queued are the queued turns of all tenants, Sent is since when the oldest start of a workflow waits; zero = none.
+	// Queued are the turns of all tenants that wait for a worker, without those that wait behind another one of their session. Sent is since
+	// when the oldest start of a workflow waits; zero = none.
 	Queued int64
 	Sent   time.Time
 }
 
-// Load reads the load. It counts at most as many queued turns as most.
+// Load reads the load. It counts at most as many of these turns as most.
 func (s *Reader) Load(ctx context.Context, now time.Time, most int) (Load, error) {
 	load, err := sqldb.One(ctx, s.DB.Reader(), func(s sqldb.Scanner) (l Load, err error) {
 		err = s.Scan(&l.Queued, sqldb.TimeColumn(&l.Sent))
 		return l, err
-	}, `SELECT (SELECT count(*) FROM (SELECT 1 FROM turns WHERE end_us = 0 AND status = 1 LIMIT $2) AS queued),
+	}, `SELECT (SELECT count(*) FROM (SELECT 1 FROM turns WHERE end_us = 0 AND open_waits = 0 AND place < 4294967295 AND status = 1 LIMIT $2) AS queued),
 		(SELECT coalesce(min(create_us), 0) FROM turn_outbox WHERE ended = 0 AND claimed_until_us <= $1)`, sqldb.Micros(now), int64(most))
 	return load, rows.Meaning(err)
 }

@@ -14,13 +14,13 @@ import (
 
 // augment pins which passages of the agent's banks enter the prompts of a turn, and adds what they take to its estimate. It pins where they
 // are; each model step reads their texts.
-func (b begin) augment(ctx context.Context, loaded *step.Loaded, surface *turnv1.Surface) error {
+func (b begin) augment(ctx context.Context, loaded *step.Loaded, input string, surface *turnv1.Surface) error {
 	agent := loaded.GetAgent()
 	if agent.GetAugment() == nil || len(agent.GetBanks()) == 0 || b.Facts == nil || contract.Hosted(agent) {
 		return nil
 	}
 	resp, err := b.Facts.FindPassages(ctx, &knowledgev1.FindPassagesRequest{
-		Principal: loaded.GetPrincipal(), BankIds: agent.GetBanks(), Input: loaded.GetTurn().GetInput(), Budget: agent.GetAugment(),
+		Principal: loaded.GetPrincipal(), BankIds: agent.GetBanks(), Input: input, Budget: agent.GetAugment(),
 	})
 	if err != nil {
 		return fmt.Errorf("find passages: %w", err)

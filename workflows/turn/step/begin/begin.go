@@ -111,7 +111,11 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	}
 	pinChain(surface, chain)
 	surface.SurfaceHash, surface.PromptTokens = surfaceHash(own, agents), promptTokens(agent, shown, client, agents)
-	if err := cmp.Or(b.recall(ctx, loaded, surface), b.augment(ctx, loaded, surface)); err != nil {
+	input, err := b.Shields.Input(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.retrieve(ctx, loaded, input, surface); err != nil {
 		return nil, err
 	}
 	surface.Unpriced = !contract.Hosted(agent) && !priced(chain)
@@ -120,15 +124,11 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 	surface.Strategy = strategy
 	b.bindContext(surface, agent, bound)
 	events := []*turnv1.Event{started(surface, chain, toolNames(own, agents, client))}
-	blocked, shields, err := b.Shields.Input(ctx, loaded)
-	if err != nil {
-		return nil, err
-	}
 	outcome := &turnv1.StepOutcome{Surface: surface}
 	if outcome.ContextTokens, err = b.contextSize(ctx, loaded, surface); err != nil {
 		return nil, err
 	}
-	if events = append(events, shields...); blocked {
+	if events = append(events, input.Events...); input.Blocked {
 		outcome.FinishReason = model.FinishFiltered
 	}
 	events = append(events, resumedPlan(loaded.GetRerun())...)
@@ -136,6 +136,18 @@ func (b begin) Do(ctx context.Context) (*step.Commit, error) {
 		events = append(events, step.StrategySelected(strategy, reason))
 	}
 	return &step.Commit{Outcome: outcome, Events: events, Tools: pins(own, reader), AgentTools: agents}, nil
+}
+
+// retrieve pins what enters the prompts of a turn by itself, facts and passages. Both are searched for the input as shields leave it, which
+// models may read; nothing is if it is blocked.
+func (b begin) retrieve(ctx context.Context, loaded *step.Loaded, input shield.Input, surface *turnv1.Surface) error {
+	if input.Blocked {
+		return nil
+	}
+	if err := b.recall(ctx, loaded, input.Text, surface); err != nil {
+		return err
+	}
+	return b.augment(ctx, loaded, input.Text, surface)
 }
 
 // load reads the turn, unless the runner has done so.

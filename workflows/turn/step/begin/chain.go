@@ -3,16 +3,15 @@ package begin
 import (
 	"context"
 	"slices"
-	"strings"
 
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// resolveChain asks for the models of a turn. A re-run that names a model has this one only, and so has a turn
-// whose request does. The modalities of the input are read if a
-// route depends on them.
+// resolveChain asks for the models of a turn. A re-run that names a model has this one only, and so has a turn whose request does. The
+// modalities of the input are read if a route depends on them.
 func (b begin) resolveChain(ctx context.Context, loaded *step.Loaded) (*inferencev1.Chain, error) {
 	agent := loaded.GetAgent()
 	if loaded.GetRerun().GetModel() != "" {
@@ -21,7 +20,7 @@ func (b begin) resolveChain(ctx context.Context, loaded *step.Loaded) (*inferenc
 	}
 	req := &inferencev1.ResolveChainRequest{
 		AgentId: agent.GetId(), Model: agent.GetModel(), Fallbacks: agent.GetFallbacks(), Principal: loaded.GetPrincipal(),
-		SessionId: b.Turn.SessionID, Size: loaded.GetContextBytes() / bytesPerToken, Chosen: loaded.GetModelChosen(),
+		SessionId: b.Turn.SessionID, Size: loaded.GetContextBytes() / contract.BytesPerToken, Chosen: loaded.GetModelChosen(),
 	}
 	chain, err := b.Inference.ResolveChain(ctx, req)
 	if err != nil || !chain.GetNeedsModalities() {
@@ -31,7 +30,7 @@ func (b begin) resolveChain(ctx context.Context, loaded *step.Loaded) (*inferenc
 	if err != nil {
 		return nil, err
 	}
-	req.Modalities = modalities(history.GetMessages(), b.Turn.TurnID)
+	req.Modalities = contract.Modalities(inputOf(history.GetMessages(), b.Turn.TurnID)...)
 	return b.Inference.ResolveChain(ctx, req)
 }
 
@@ -40,26 +39,14 @@ func only(m *inferencev1.Model) *inferencev1.Chain {
 	return &inferencev1.Chain{Targets: []*inferencev1.ChainTarget{{Model: m}}}
 }
 
-// modalities returns those of a turn's input, sorted, without duplicates.
-func modalities(messages []*turnv1.Message, turn string) []string {
-	out := []string{"text"}
+// inputOf returns the content of a turn's input.
+func inputOf(messages []*turnv1.Message, turn string) (content []*turnv1.ContentPart) {
 	for _, m := range messages {
-		if m.GetTurnId() != turn || m.GetRole() != turnv1.Role_ROLE_USER {
-			continue
-		}
-		for _, p := range m.GetContent() {
-			media := p.GetBlob().GetMediaType() + p.GetFile().GetMediaType()
-			switch kind, _, _ := strings.Cut(media, "/"); kind {
-			case "", "text":
-			case "image", "audio", "video":
-				out = append(out, kind)
-			default:
-				out = append(out, "file")
-			}
+		if m.GetTurnId() == turn && m.GetRole() == turnv1.Role_ROLE_USER {
+			content = append(content, m.GetContent()...)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return content
 }
 
 // pinChain pins the models that are called when the first one fails.

@@ -17,13 +17,13 @@ import (
 
 // recall pins which facts about its user enter the prompts of a turn, and adds what they take to its estimate. Agents with an executor keep
 // their own memory.
-func (b begin) recall(ctx context.Context, loaded *step.Loaded, surface *turnv1.Surface) error {
+func (b begin) recall(ctx context.Context, loaded *step.Loaded, input string, surface *turnv1.Surface) error {
 	agent := loaded.GetAgent()
 	if m := agent.GetMemory(); b.Facts == nil || contract.Hosted(agent) || m != contract.MemoryRead && m != contract.MemoryWrite {
 		return nil
 	}
 	resp, err := b.Facts.Recall(ctx, &knowledgev1.RecallRequest{
-		Principal: loaded.GetPrincipal(), AgentId: agent.GetId(), Input: loaded.GetTurn().GetInput(),
+		Principal: loaded.GetPrincipal(), AgentId: agent.GetId(), Input: input,
 	})
 	if err != nil {
 		return fmt.Errorf("recall facts: %w", err)

@@ -26,9 +26,6 @@ const (
 	usualOutput = 4096
 	// maxReserved bounds what is kept free for the answer, as a part of the window.
 	maxReserved = 4
-	// bytesPerToken turns the size of a kept conversation into tokens. Text in most scripts has more bytes for each: what is thought to fit
-	// must fit.
-	bytesPerToken = 3
 )
 
 // bindContext pins how much a model call of the turn may read: the model's window, or what the agent allows of it, and where the
@@ -49,7 +46,7 @@ func (b begin) bindContext(surface *turnv1.Surface, agent *sessionsv1.Agent, mod
 // contextSize estimates what the first model step reads, from the size of the conversation as it is kept: nothing has to be read for it.
 // Where that comes near to the bound the conversation is read and counted; the model step does not read it again then.
 func (b begin) contextSize(ctx context.Context, loaded *step.Loaded, surface *turnv1.Surface) (int64, error) {
-	size := int64(surface.GetPromptTokens()) + loaded.GetContextBytes()/bytesPerToken
+	size := int64(surface.GetPromptTokens()) + loaded.GetContextBytes()/contract.BytesPerToken
 	if surface.GetContextTokens() == 0 || size <= surface.GetContextTokens() {
 		return size, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/libs/fault"
+	"github.com/windlass-dev/windlass/libs/tokens"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
@@ -96,6 +97,23 @@ func TestPassagesEnterThePrompt(t *testing.T) {
 				t.Errorf("%d passages in turn.started", shown)
 			}
 		})
+	}
+}
+
+// TestPassagesAreCountedOnce: what a step has read calibrates when the conversation is compacted.
+func TestPassagesAreCountedOnce(t *testing.T) {
+	w := steptest.New(t, &sessionsv1.Agent{Instructions: "Be kind.", Banks: []string{"b"}, Augment: &turnv1.Augment{}})
+	w.Passages(foundPassage("doc_1", strings.Repeat("thirty days ", 100)))
+	surface := w.Advance()[0].GetSurface()
+	text, _ := passagesOf(w.Asked()[0])
+	want := tokens.Text("Be kind.") + tokens.Text(text)
+	if got := int(surface.GetPromptTokens()); got != want || text == "" {
+		t.Errorf("the prompt has %d tokens, want %d", got, want)
+	}
+	messages := w.Asked()[0].GetMessages()
+	want += tokens.Message(messages[len(messages)-1])
+	if got := int(w.Outcome("infer-1").GetContextTokens()); got != want {
+		t.Errorf("the step has read %d tokens, want %d", got, want)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/augment"
 	"github.com/windlass-dev/windlass/workflows/turn/step/cite"
 	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
@@ -310,9 +311,14 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 	restore(messages, documents)
 	p.sources = cite.Read(history.GetMessages(), i.Turn.TurnID)
 	messages = p.sources.Prompt(messages, i.Turn.TurnID)
-	if messages, err = i.augment(ctx, &p, messages); err != nil {
+	passages, err := augment.Read(ctx, i.Work, i.Facts, i.Shields)
+	if err != nil {
 		return p, err
 	}
+	if len(passages.Found) > 0 {
+		p.tainted, p.sources = true, p.sources.With(passages.Found)
+	}
+	messages = passages.Into(messages, i.Turn.TurnID)
 	req := &inferencev1.GenerateRequest{
 		Model: surface.GetModel(), Instructions: p.instructed.text(), Messages: conversation.WithResults(messages),
 		MaxOutputTokens: agent.GetMaxOutputTokens(), Temperature: agent.Temperature, TurnId: i.Turn.TurnID, Step: i.Ref.GetKey(),
@@ -334,9 +340,10 @@ func (i *infer) newPrompt(ctx context.Context, history *step.History) (p prompt,
 	if part != nil {
 		plan.Request(req, part, i.Turn.TurnID)
 	}
-	p.request, p.found = req, append(found, p.found...)
+	p.request, p.found = req, append(found, passages.Events...)
 	p.ids = i.newCallIDs(req.GetMessages(), p.truncated || part != nil) // a step of a plan does not see the calls of the others
-	p.reads = int64(surface.GetPromptTokens()) + int64(tokens.Messages(req.GetMessages()))
+	// The estimate of the surface has the passages.
+	p.reads = int64(surface.GetPromptTokens()) + int64(tokens.Messages(req.GetMessages())-passages.Tokens())
 	return p, nil
 }
 

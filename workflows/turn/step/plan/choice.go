@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/contract/rules"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/cite"
 	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 	"github.com/windlass-dev/windlass/workflows/turn/step/shield"
@@ -118,7 +119,7 @@ func readChoice(text string) (turnv1.Strategy, string, error) {
 	if !ok {
 		return 0, "", fmt.Errorf("there is no strategy %q", answer.Strategy)
 	}
-	return strategy, answer.Reason, nil
+	return strategy, cite.Strip(answer.Reason), nil
 }
 
 // strategies are those that can be chosen, by the names that models know.

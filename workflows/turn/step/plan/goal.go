@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/workflows/turn/step/cite"
 	"github.com/windlass-dev/windlass/workflows/turn/step/shield"
 )
 
@@ -31,7 +32,7 @@ func readPlan(text string, emptyAllowed bool) ([]goal, error) {
 		return nil, errors.New("there are no steps")
 	}
 	for i, g := range answer.Steps {
-		g.Title, g.Goal = brief(g.Title, maxTitle), brief(g.Goal, maxGoal)
+		g.Title, g.Goal = brief(cite.Strip(g.Title), maxTitle), brief(cite.Strip(g.Goal), maxGoal) // users read no marks of passages
 		if g.Title == "" && g.Goal == "" {
 			return nil, fmt.Errorf("step %d is empty", i+1)
 		}

@@ -65,6 +65,7 @@ func (p planning) Do(ctx context.Context) (*step.Commit, error) {
 	if err != nil {
 		return nil, err
 	}
+	tainted := conversation.Tainted(req.GetMessages())
 	req.Messages = conversation.Adopted(req.GetMessages(), w.Turn.TurnID)
 	request := conversation.Query(req.GetMessages(), w.Turn.TurnID)
 	req.Messages = planQuestion(req.GetMessages(), before, w.Turn.TurnID)
@@ -92,7 +93,7 @@ func (p planning) Do(ctx context.Context) (*step.Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	commit := p.written(goals, used)
+	commit := p.written(goals, used, tainted)
 	commit.Events = append(found, commit.GetEvents()...)
 	return commit, nil
 }
@@ -106,8 +107,8 @@ func planQuestion(messages []*turnv1.Message, before *turnv1.PlanRef, turnID str
 	return append(out, reacttext.Text(turnv1.Role_ROLE_USER, planSoFar(messages, before)+"\n"+contract.PlanRest))
 }
 
-// written makes the commit of a plan.
-func (p planning) written(goals []goal, used *turnv1.Usage) *step.Commit {
+// written makes the commit of a plan. It is tainted if the planner has read what is not trusted.
+func (p planning) written(goals []goal, used *turnv1.Usage, tainted bool) *step.Commit {
 	w := p.w
 	steps := clonedSteps(w.Ref.GetPlan())
 	outcome := &turnv1.StepOutcome{Usage: used}
@@ -128,6 +129,7 @@ func (p planning) written(goals []goal, used *turnv1.Usage) *step.Commit {
 	}
 	message := reacttext.Text(turnv1.Role_ROLE_ASSISTANT, strings.Join(lines, "\n"))
 	message.Id, message.SessionId, message.TurnId = cmp.Or(w.Lease.GetMessageId(), ids.New(ids.Message)), w.Turn.SessionID, w.Turn.TurnID
+	message.Tainted = tainted
 	message.Model = w.Attempts.Answered(w.Loaded.GetSurface().GetModel())
 	outcome.MessageId = message.GetId()
 	return &step.Commit{

@@ -18,6 +18,7 @@ import (
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/workflows/contract"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/augment"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 	"github.com/windlass-dev/windlass/workflows/turn/step/pinned"
 	"github.com/windlass-dev/windlass/workflows/turn/step/shield"
@@ -28,12 +29,14 @@ type journal interface {
 	GetContext(context.Context, *executionv1.GetContextRequest, ...grpc.CallOption) (*step.History, error)
 }
 
-// Deps are what decisions are made with. All are required.
+// Deps are what decisions are made with. All but Facts are required.
 type Deps struct {
 	Sessions journal
 	Ask      model.Ask
 	Pinned   *pinned.Cache
 	Shields  *shield.Checker
+	// Facts reads the passages that a turn has found; without it there are none.
+	Facts augment.Reader
 }
 
 // GiveUp implements step.Action for both kinds of step.
@@ -51,6 +54,11 @@ func (d Deps) question(
 	if err != nil {
 		return nil, nil, err
 	}
+	passages, err := augment.Read(ctx, w, d.Facts, d.Shields)
+	if err != nil {
+		return nil, nil, err
+	}
+	messages = passages.Into(messages, w.Turn.TurnID)
 	tools, err := d.Pinned.Definitions(ctx, w.Loaded, history.GetMessages())
 	if err != nil {
 		return nil, nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract/rules"
 	"github.com/windlass-dev/windlass/workflows/contract/stepkey"
 	"github.com/windlass-dev/windlass/workflows/turn/step"
+	"github.com/windlass-dev/windlass/workflows/turn/step/cite"
 	"github.com/windlass-dev/windlass/workflows/turn/step/conversation"
 	"github.com/windlass-dev/windlass/workflows/turn/step/model"
 )
@@ -102,12 +103,13 @@ func readRoute(text string, agents []*executionv1.AgentTool) (*executionv1.Agent
 		return nil, "", err
 	}
 	name := strings.TrimPrefix(answer.Agent, contract.AgentToolPrefix)
+	reason := cite.Strip(answer.Reason)
 	if name == noAgent {
-		return nil, answer.Reason, nil
+		return nil, reason, nil
 	}
 	for _, a := range agents {
 		if a.GetAgentId() == name {
-			return a, answer.Reason, nil
+			return a, reason, nil
 		}
 	}
 	return nil, "", fmt.Errorf("there is no agent %q", brief(answer.Agent, 80))

@@ -26,7 +26,7 @@ func (r *Runner) newKinds() (map[turnv1.StepKind]step.Kind, error) {
 		return nil, err
 	}
 	ask := model.Stream(r.deps.Inference, r.cfg.callBudget())
-	decisions := plan.Deps{Sessions: r.deps.Sessions, Ask: ask, Pinned: r.pinned, Shields: shields}
+	decisions := plan.Deps{Sessions: r.deps.Sessions, Ask: ask, Pinned: r.pinned, Shields: shields, Facts: r.deps.Facts}
 	return map[turnv1.StepKind]step.Kind{
 		turnv1.StepKind_STEP_KIND_BEGIN: begin.Kind{Deps: begin.Deps{
 			Sessions: r.deps.Sessions, Tools: r.deps.Tools, Inference: r.deps.Inference, Pinned: r.pinned, Shields: shields,

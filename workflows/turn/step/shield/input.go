@@ -12,13 +12,31 @@ import (
 	"github.com/windlass-dev/windlass/workflows/turn/step"
 )
 
-// Input checks the input that a turn begins with. A turn whose input is blocked ends without the model being asked.
-func (c *Checker) Input(ctx context.Context, loaded *step.Loaded) (blocked bool, _ []*turnv1.Event, _ error) {
-	checked, err := c.Check(ctx, loaded, StageInput, loaded.GetTurn().GetInput())
-	if err != nil {
-		return false, nil, err
+// Input is the input of a turn as shields leave it.
+type Input struct {
+	// Text is what others than the turn's journal may get: redacted, and empty if it is blocked.
+	Text string
+	// Blocked inputs end their turn without the model being asked.
+	Blocked bool
+	// Events say which shields found something.
+	Events []*turnv1.Event
+}
+
+// Input checks the input that a turn begins with.
+func (c *Checker) Input(ctx context.Context, loaded *step.Loaded) (Input, error) {
+	out := Input{Text: loaded.GetTurn().GetInput()}
+	checked, err := c.Check(ctx, loaded, StageInput, out.Text)
+	if err != nil || checked == nil {
+		return out, err
 	}
-	return Blocker(checked) != "", Triggered(StageInput, "", checked), nil
+	if checked[0].GetRedacted() {
+		out.Text = checked[0].GetText()
+	}
+	if out.Blocked = checked[0].GetBlocked() || Blocker(checked) != ""; out.Blocked {
+		out.Text = ""
+	}
+	out.Events = Triggered(StageInput, "", checked)
+	return out, nil
 }
 
 // Conversation returns the conversation as a model may read it: what users said is redacted, and withheld where it is blocked. The

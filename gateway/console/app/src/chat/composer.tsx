@@ -112,6 +112,7 @@ function Writing({ session, active, last }: Props) {
         });
         if (mode) toast("ok", mode === "steer" ? "The running turn reads this at its next step." : "This runs after the turn that runs now.");
         files.value = [];
+        if (mode !== "steer") model.value = "";
         write("");
         if (!session) go(`/sessions/${id}`);
         refreshList();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { commands, message, offered, parsed } from "./command";
 import { Growing } from "./grow";
-import { callKey, record, nothingSaid } from "./said";
+import { callKey, leftOut, record, nothingSaid } from "./said";
 
 const event = (seq, type, data) => ({ seq, type, time: "2026-11-27T10:00:00Z", session_id: "ses_1", turn_id: "trn_1", data });
 
@@ -25,6 +25,14 @@ test("an outcome that the model reads asks nobody", () => {
   const s = nothingSaid();
   record(s, event(1, "tool_call.unresolved", { call_id: "c1", tool: "t", approval_id: "" }));
   assert.equal(s.unresolved.size, 0);
+});
+
+test("messages from elsewhere that were not read are counted: all of them have the number of the event", () => {
+  const s = nothingSaid();
+  record(s, event(1, "session.forked", { from_session: "", messages: 3 }));
+  const copied = { seq: 1 }, own = { seq: 2 };
+  assert.equal(leftOut(s.forked, [copied, copied]), true);
+  assert.equal(leftOut(s.forked, [copied, copied, copied, own]), false);
 });
 
 test("each mark has one citation", () => {

@@ -12,6 +12,11 @@ export interface Citation {
 /** Unresolved is a call whose outcome is unknown. A person can say it while there is an approval for it. */
 interface Unresolved { approval: string; turn: string; call: string; tool: string; verdict: string }
 
+interface Forked { from: string; seq: number; messages: number }
+
+/** leftOut reports whether a conversation has more messages from where it comes than the ones read. */
+export const leftOut = (forked: Forked, read: { seq: number }[]) => read.filter((m) => m.seq <= forked.seq).length < forked.messages;
+
 export interface Said {
   /** queued and ended are the sequence numbers of each turn's first and last event. */
   queued: Map<string, number>;
@@ -22,8 +27,9 @@ export interface Said {
   citations: Map<string, Citation[]>;
   /** unresolved calls by turn and call, see callKey. */
   unresolved: Map<string, Unresolved>;
-  /** forked is the sequence number of the event that says where this conversation comes from, and the session it does. */
-  forked: { from: string; seq: number; messages: number } | null;
+  /** forked says where this conversation comes from: the session, "" for a file, and the sequence number that this event and all messages from
+   *  there have. */
+  forked: Forked | null;
   lastSeq: number;
 }
 

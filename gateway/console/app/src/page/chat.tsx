@@ -6,7 +6,7 @@ import { chooseAgent } from "../chat/agents";
 import { Composer, compose, composeIn, fork, Retry } from "../chat/composer";
 import { Home } from "../chat/home";
 import { markSeen, seen } from "../chat/kept";
-import { nothingSaid, record, types } from "../chat/said";
+import { leftOut, nothingSaid, record, type Said, types } from "../chat/said";
 import { SessionMenu, Side } from "../chat/side";
 import { loadMarkdown, Prose } from "../chat/text";
 import { plain, type TurnView } from "../fold";
@@ -98,7 +98,7 @@ function Talk({ session, reload, onSide }: { session: Session; reload: () => voi
         <ApiMenu path={`/v1/sessions/${part(id)}`} />
       </div>
       <div class="log" ref={log.ref} onScroll={log.watched} role="log" aria-live="polite" tabIndex={0} aria-label="Messages">
-        {said.forked && <Before session={id} from={said.forked.from} seq={said.forked.seq} />}
+        {said.forked && <Before session={id} forked={said.forked} />}
         {turns.length === 0 && <div class="empty"><p>Nothing has been said yet.</p></div>}
         {turns.map((t) => (
           <div key={t.id} class="turn-items">
@@ -171,13 +171,14 @@ function MessageActions({ session, turn, at, latest }: { session: Session; turn:
 interface Message { id: string; role: string; content: { text?: string }[]; seq: number }
 
 /** Before shows what a branch has from the conversation that it comes from. */
-function Before({ session, from, seq }: { session: string; from: string; seq: number }) {
+function Before({ session, forked }: { session: string; forked: NonNullable<Said["forked"]> }) {
+  const { from, seq } = forked;
   const list = useLoad<{ messages: Message[]; next_page_token: string }>(`/v1/sessions/${part(session)}/messages?page_size=200`);
   const all = (list.data?.messages ?? []).filter((m) => m.seq <= seq && (m.role === "user" || m.role === "assistant") && m.content.length > 0);
   return (
     <div class="before">
       {all.map((m) => (m.role === "user" ? <div key={m.id} class="user"><div class="bubble">{plain(m.content)}</div></div> : <div key={m.id} class="answer"><Prose text={plain(m.content)} /></div>))}
-      {list.data?.next_page_token && Number(list.data.messages.at(-1)?.seq ?? 0) < seq && <p class="note">These are the first {all.length} messages. {from ? "The other conversation has all." : "The export of this conversation has all."}</p>}
+      {list.data?.next_page_token && leftOut(forked, list.data.messages) && <p class="note">These are the first {all.length} messages. {from ? "The other conversation has all." : "The export of this conversation has all."}</p>}
       <p class="note">{from ? <>A branch of <a href={`/sessions/${part(from)}`}>another conversation</a></> : "Imported from a file"}: what follows is only here.</p>
       {list.problem && <Problem of={list.problem} />}
     </div>

@@ -38,7 +38,8 @@ type RerunTurnRequest struct {
 	FromStep string `protobuf:"bytes,2,opt,name=from_step,json=fromStep,proto3" json:"from_step,omitempty"`
 	// ID of the agent of the new turn; empty = the same agent. Its newest revision is used in any case.
 	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	// Model of the new turn, "provider/model"; empty = the agent's model. A model that no provider has is rejected.
+	// Model of the new turn, "provider/model"; empty = the model that the other turn named, unless an executor chooses it; without one the
+	// agent's model. A model that no provider has is rejected.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
 	// "recorded" (default, unless from_step is "failed"): a tool call that the other turn also made (same tool and arguments; repeated
 	// calls are matched in order) gets the recorded result, and the tool is not called. No approval is requested, and no sub-agent starts.

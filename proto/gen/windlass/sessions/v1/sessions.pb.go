@@ -999,7 +999,8 @@ type ExportSessionRequest struct {
 	// "ses_…".
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// "json" (default): the response has session, turns and messages. "markdown": the response has the transcript. "pdf": the response has the
-	// transcript as PDF; its texts have at most 2 MiB, pictures are named, and characters that the font lacks, such as Chinese ones, are boxes.
+	// transcript as PDF; its texts have at most 2 MiB, where a line break counts as 80 bytes and a tab as 4. Pictures are named; characters
+	// that the font lacks, such as Chinese ones, and those written from right to left, such as Hebrew and Arabic ones, are boxes.
 	Format string `protobuf:"bytes,2,opt,name=format,proto3" json:"format,omitempty"`
 	// With format "json": also return the events of the journal.
 	IncludeEvents bool `protobuf:"varint,3,opt,name=include_events,json=includeEvents,proto3" json:"include_events,omitempty"`

@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-G4UEJFEI.js";import"./chunk-I2SEGXT6.js";import"./chunk-WBLWCETB.js";import"./chunk-DTNA6ILU.js";import"./chunk-6636V7F3.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f}from"./chunk-I2SEGXT6.js";import"./chunk-WBLWCETB.js";import"./chunk-DTNA6ILU.js";import"./chunk-6636V7F3.js";import"./chunk-WOT6VMZA.js";export{f as CallTable,b as Changed,e as Effect,a as default,d as toolState,c as useStats};
