@@ -52,9 +52,7 @@ var readings = []struct {
 }{
 	{"count active sessions", (*values).active},
 	{"count what waits", (*values).waits},
-	{"count the turns that have ended", (*values).ended},
-	{"add up what turns have cost", (*values).costs},
-	{"add up what agents have used", (*values).uses},
+	{"add up the turns that have ended", (*values).ended},
 	{"count deliveries", (*values).deliveries},
 	{"count fires of schedules", (*values).fires},
 }
@@ -93,33 +91,17 @@ func (v *values) waits(ctx context.Context, from *store.Store, now time.Time) er
 }
 
 func (v *values) ended(ctx context.Context, from *store.Store, _ time.Time) error {
-	totals, err := from.Totals(ctx)
+	sums, err := from.Sums(ctx)
 	if err != nil {
 		return err
 	}
-	for _, t := range totals {
+	for _, t := range sums.Totals() {
 		v.add(metrics.TurnsEnded, float64(t.Turns), enum.Name(t.Status), t.StopReason)
 	}
-	return nil
-}
-
-func (v *values) costs(ctx context.Context, from *store.Store, _ time.Time) error {
-	costs, err := from.Costs(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range costs {
+	for _, c := range sums.Costs() {
 		v.add(metrics.ModelCost, float64(c.Micros)/1e6, c.Model)
 	}
-	return nil
-}
-
-func (v *values) uses(ctx context.Context, from *store.Store, _ time.Time) error {
-	uses, err := from.Uses(ctx, usesNamed)
-	if err != nil {
-		return err
-	}
-	for _, u := range uses {
+	for _, u := range sums.Uses(usesNamed) {
 		v.add(metrics.AgentTurns, float64(u.Turns), u.Tenant, u.Agent, u.Model)
 		v.add(metrics.AgentModelCalls, float64(u.ModelCalls), u.Tenant, u.Agent, u.Model)
 		v.add(metrics.AgentToolCalls, float64(u.ToolCalls), u.Tenant, u.Agent, u.Model)
