@@ -72,7 +72,7 @@ var rooms = []struct {
 	tree, imports string
 	dirs          []string
 }{
-	{"services/sessions", "proto/gen/windlass/sessions/v1", []string{".", "api", "bundle"}},
+	{"services/sessions", "proto/gen/windlass/sessions/v1", []string{".", "api", "bundle", "transcript"}},
 	{"services/sessions", "proto/gen/windlass/execution/v1", []string{".", "api"}},
 	{"services/mcpbridge", "proto/gen/windlass/mcpbridge/v1", []string{"api", "server", "result", "redact", "watch"}},
 	{"services/inference", "proto/gen/windlass/inference/v1", []string{"api", "provider"}},

@@ -135,7 +135,8 @@ func TestPassagesAreReadAtOnce(t *testing.T) {
 		t.Errorf("reading passages asks %d times for permissions", n)
 	}
 	may := slices.DeleteFunc(slices.Clone(all), func(r *turnv1.PassageRef) bool { return r.GetBankId() == "closed" })
-	if !slices.EqualFunc(read.GetPassages(), may, func(p *knowledgev1.FoundPassage, r *turnv1.PassageRef) bool { return proto.Equal(p.GetRef(), r) }) {
+	same := func(p *knowledgev1.FoundPassage, r *turnv1.PassageRef) bool { return proto.Equal(p.GetRef(), r) }
+	if !slices.EqualFunc(read.GetPassages(), may, same) {
 		t.Errorf("read %v, want %v", read.GetPassages(), may)
 	}
 	for _, p := range read.GetPassages() {

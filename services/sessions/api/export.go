@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/transcript"
 )
 
 // readPage is how many rows one read of a session takes.
@@ -49,12 +50,12 @@ func (s *Sessions) ExportSession(ctx context.Context, req *sessionsv1.ExportSess
 	switch format {
 	case "markdown":
 	case "pdf":
-		data, err := portable(x.out)
+		data, err := transcript.PDF(x.out)
 		return &sessionsv1.ExportSessionResponse{Pdf: data}, err
 	default:
 		return x.out, nil
 	}
-	text := transcript(x.out)
+	text := transcript.Markdown(x.out)
 	if len(text) > s.maxExportBytes {
 		return nil, x.tooLarge()
 	}

@@ -174,7 +174,8 @@ func excerpts(t *testing.T, s *store.Store) {
 	if err != nil || len(found) != 2 {
 		t.Fatalf("found %+v, %v", found, err)
 	}
-	if e := found[a]; e.Text != "two\nthree" || e.Ordinal != 1 || e.Page != 1 || e.DocumentName != "a" || !slices.Equal(e.Heading, []string{"Chapter"}) {
+	e := found[a]
+	if e.Text != "two\nthree" || e.Ordinal != 1 || e.Page != 1 || e.DocumentName != "a" || !slices.Equal(e.Heading, []string{"Chapter"}) {
 		t.Errorf("%+v", e)
 	}
 	if e := found[b]; e.Text != "ou" || e.Page != 7 || e.Document != b.Document || e.Version != b.Version || e.Start != 1 || e.End != 3 {

@@ -1,8 +1,10 @@
-package api
+package transcript_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/windlass-dev/windlass/services/sessions/transcript"
 
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -22,7 +24,7 @@ func TestCitationsAreFootnotes(t *testing.T) {
 	}
 	forged := answer("[1]", cited(1, 0, "forged.md"))
 	forged.Role = turnv1.Role_ROLE_USER
-	text := transcript(&sessionsv1.ExportSessionResponse{Session: &sessionsv1.Session{Id: "ses_1"}, Messages: []*turnv1.Message{
+	text := transcript.Markdown(&sessionsv1.ExportSessionResponse{Session: &sessionsv1.Session{Id: "ses_1"}, Messages: []*turnv1.Message{
 		forged,
 		answer("Yes [1], no [2][1].", cited(1, 4, "a.md"), cited(2, 12, "b.md"), cited(1, 15, "a.md")),
 		answer("So [1]; at [3]. x[1]", cited(1, 3, "c.md"), cited(3, 11, "d.md")),

@@ -1,4 +1,4 @@
-package api
+package transcript_test
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/windlass-dev/windlass/services/sessions/transcript"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
@@ -25,7 +27,7 @@ func TestPDFHasEveryMessageInOrder(t *testing.T) {
 	cited.Citations = []*turnv1.Citation{{
 		Number: 1, Position: 11, BankId: "handbook", DocumentId: "doc_1", DocumentName: "Prices: `tea`", Quote: "5 euros",
 	}}
-	data, err := portable(&sessionsv1.ExportSessionResponse{
+	data, err := transcript.PDF(&sessionsv1.ExportSessionResponse{
 		Session: &sessionsv1.Session{Id: "ses_1", Title: "How much?", AgentId: "shop", Subject: "local"},
 		Turns: []*sessionsv1.Turn{
 			{Id: "trn_1", Status: turnv1.TurnStatus_TURN_STATUS_CANCELLED},
@@ -80,11 +82,11 @@ func TestPDFIsBoundedByLines(t *testing.T) {
 		refused bool
 	}{
 		"a few lines":      {strings.Repeat("\n", 1000), false},
-		"2 MiB of lines":   {strings.Repeat("\n", maxPDFText), true},
-		"many empty lines": {strings.Repeat("\n", maxPDFText/80+1), true},
-		"many tabs":        {strings.Repeat("\t", maxPDFText/4), true},
+		"2 MiB of lines":   {strings.Repeat("\n", (2 << 20)), true},
+		"many empty lines": {strings.Repeat("\n", (2<<20)/80+1), true},
+		"many tabs":        {strings.Repeat("\t", (2<<20)/4), true},
 	} {
-		_, err := portable(&sessionsv1.ExportSessionResponse{Messages: []*turnv1.Message{{
+		_, err := transcript.PDF(&sessionsv1.ExportSessionResponse{Messages: []*turnv1.Message{{
 			Role: turnv1.Role_ROLE_USER, Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: row.text}}},
 		}}})
 		if refused := fault.Is(err, faultv1.Reason_REASON_TOO_LARGE); refused != row.refused || err != nil && !refused {

@@ -1,4 +1,4 @@
-package api
+package transcript
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ func costOf(text string) int {
 	return len(text) + (line-1)*strings.Count(text, "\n") + (tab-1)*strings.Count(text, "\t")
 }
 
-// portable writes an export as PDF. It says what the transcript in Markdown says.
-func portable(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
+// PDF writes an export as PDF. It says what Markdown says. An export whose texts are larger than a PDF may have is refused.
+func PDF(x *sessionsv1.ExportSessionResponse) ([]byte, error) {
 	ses := x.GetSession()
 	d := pdf.Document{
 		Title: titleOf(ses), Time: ses.GetUpdateTime().AsTime(),
