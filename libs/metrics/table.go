@@ -101,11 +101,13 @@ var (
 	})
 	DeliveriesLate = define(Metric{
 		Name: "windlass.webhook.deliveries.late", Kind: Gauge, Unit: "s", From: sessions, Shared: true,
-		Help: "For how long the webhook delivery that was due first has been due, 0 without one. Deliveries that are repeated are due at the next attempt.",
+		Help: "For how long the webhook delivery that was due first has been due, 0 without one. " +
+			"Deliveries that are repeated are due at the next attempt.",
 	})
 	Fires = define(Metric{
 		Name: "windlass.schedule.fires.pending", Kind: Gauge, From: sessions, Shared: true,
-		Help: "Times that a schedule was due whose turn is being started. Those that are queued behind a running turn, or while their schedule is paused, do not count.",
+		Help: "Times that a schedule was due whose turn is being started. " +
+			"Those that are queued behind a running turn, or while their schedule is paused, do not count.",
 	})
 	FiresOldest = define(Metric{
 		Name: "windlass.schedule.fires.oldest", Kind: Gauge, Unit: "s", From: sessions, Shared: true,
@@ -280,7 +282,8 @@ var (
 	})
 	TemporalFailures = define(Metric{
 		Name: "windlass.temporal.request_failures", Kind: Counter, Labels: []string{"operation"},
-		Help: "Requests to Temporal that failed. That a workflow has been started before, or has ended, and calls that were given up do not count.",
+		Help: "Requests to Temporal that failed. " +
+			"That a workflow has been started before, or has ended, and calls that were given up do not count.",
 	})
 	TemporalSlots = define(Metric{
 		Name: "windlass.temporal.worker_slots", Kind: Gauge, Labels: []string{"worker_type", "state"}, From: worker,

@@ -57,7 +57,8 @@ func pairs(key, text string) (map[string]string, error) {
 	return out, nil
 }
 
-// described returns what telemetry says about the process. Its random id keeps the metrics of replicas apart; a configured one overrides it.
+// described returns what telemetry says about the process. Its random id keeps the metrics of replicas apart; a configured one
+// overrides it.
 func described(ctx context.Context, service, version, more string) (*resource.Resource, error) {
 	attributes := []attribute.KeyValue{attribute.String("service.name", service), attribute.String("service.version", version)}
 	given, err := pairs("telemetry.otlp.resource", more)

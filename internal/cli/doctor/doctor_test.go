@@ -78,7 +78,9 @@ func TestDoctor(t *testing.T) {
 		},
 		{
 			name: "memory is short", want: []string{"warning  memory               246MiB of a limit of 256MiB in use", "→ Set memory.limit"},
-			change: clitest.Answers{"GET /metrics": {Body: "windlass_memory_used_bytes 2.57949696e+08\nwindlass_memory_limit_bytes 2.68435456e+08\n"}},
+			change: clitest.Answers{"GET /metrics": {
+				Body: "windlass_memory_used_bytes 2.57949696e+08\nwindlass_memory_limit_bytes 2.68435456e+08\n",
+			}},
 		},
 		{
 			name: "memory has no limit", want: []string{"ok       memory               64MiB in use, no limit"},

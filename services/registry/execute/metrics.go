@@ -41,7 +41,9 @@ func NewMetrics(meter metrics.Meter) (*Metrics, error) {
 	m := &Metrics{}
 	var errs [2]error
 	m.calls, errs[0] = newSeries(countsKept, func() *count { return &count{} })
-	m.duration, errs[1] = newSeries(durationsKept, func() *histogram { return &histogram{buckets: make([]uint64, len(metrics.ToolSeconds.Bounds)+1)} })
+	m.duration, errs[1] = newSeries(durationsKept, func() *histogram {
+		return &histogram{buckets: make([]uint64, len(metrics.ToolSeconds.Bounds)+1)}
+	})
 	m.tools, m.sources = meter.Gauge(metrics.ToolsAvailable), meter.Gauge(metrics.SourcesAvailable)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)

@@ -13,14 +13,14 @@ type Pending struct {
 	Oldest int64
 }
 
-// ToDeliver are the webhook deliveries that are neither delivered nor given up. The oldest is the one that is due first: deliveries that are
-// repeated since their receivers do not answer wait for nothing until then.
+// ToDeliver are the webhook deliveries that are neither delivered nor given up. The oldest is the one that is due first: deliveries that
+// are repeated since their receivers do not answer wait for nothing until then.
 func (s *Reader) ToDeliver(ctx context.Context) (Pending, error) {
 	return s.pending(ctx, "SELECT count(*), coalesce(min(next_us), 0) FROM webhook_deliveries WHERE status = 0")
 }
 
-// ToFire are the times at which a schedule was due whose turn is being started. Those that are queued behind a turn, or since their schedule is
-// paused, are not among them: they wait by the owner's choice.
+// ToFire are the times at which a schedule was due whose turn is being started. Those that are queued behind a turn, or since their
+// schedule is paused, are not among them: they wait by the owner's choice.
 func (s *Reader) ToFire(ctx context.Context) (Pending, error) {
 	return s.pending(ctx, "SELECT count(*), coalesce(min(create_us), 0) FROM schedule_fires WHERE pending = 1 AND outcome = 'starting'")
 }

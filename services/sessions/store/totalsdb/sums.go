@@ -26,8 +26,8 @@ type Sums []Sum
 // Sums adds up the turns of all tenants that have ended.
 func (s *Reader) Sums(ctx context.Context) (Sums, error) {
 	all, err := sqldb.All(ctx, s.DB.Reader(), func(s sqldb.Scanner) (u Sum, err error) {
-		err = s.Scan(&u.Tenant, &u.Agent, &u.Model, &u.Status, &u.StopReason, &u.first, &u.Turns, &u.ModelCalls, &u.ToolCalls, &u.Input, &u.Output,
-			&u.CostMicros)
+		err = s.Scan(&u.Tenant, &u.Agent, &u.Model, &u.Status, &u.StopReason, &u.first, &u.Turns, &u.ModelCalls, &u.ToolCalls,
+			&u.Input, &u.Output, &u.CostMicros)
 		return u, err
 	}, `SELECT tenant, agent_id, model, status, stop_reason, min(first_us), CAST(sum(turns) AS BIGINT), CAST(sum(model_calls) AS BIGINT),
 			CAST(sum(tool_calls) AS BIGINT), CAST(sum(input_tokens) AS BIGINT), CAST(sum(output_tokens) AS BIGINT),
