@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/memlimit"
 	"github.com/windlass-dev/windlass/libs/meshtls"
 	"github.com/windlass-dev/windlass/libs/metrics"
 	"github.com/windlass-dev/windlass/libs/rpc"
@@ -15,22 +17,14 @@ import (
 // processMetrics are those of the parts that all roles share.
 var processMetrics = metrics.Rows{
 	metrics.DatabaseConns, metrics.DatabaseWaits, metrics.DatabaseWaited, metrics.BusConnected, metrics.BusReconnects,
-	metrics.CertificateExpiry,
+	metrics.CertificateExpiry, metrics.MemoryUsed, metrics.MemoryLimit,
 }
 
-// observe reports the process's databases, bus and certificates at each collection of metrics.
+// observe reports the process's databases, bus, memory and certificates at each collection of metrics.
 func (p *Process) observe() error {
-	sources := map[string]meshtls.Source{}
-	for name, open := range map[string]func() (meshtls.Source, error){
-		"bus": p.cfg.Bus.TLS.source, "temporal": p.cfg.Temporal.source, "mesh": p.meshSource,
-	} {
-		source, err := open()
-		if err != nil {
-			return err
-		}
-		if source != nil {
-			sources[name] = source
-		}
+	sources, err := p.certificateFiles()
+	if err != nil {
+		return err
 	}
 	observed, err := metrics.Process().Observe(processMetrics, func(context.Context) ([]metrics.Value, error) {
 		values, err := expiries(sources, time.Now())
@@ -38,6 +32,24 @@ func (p *Process) observe() error {
 	})
 	p.observed = observed
 	return err
+}
+
+// certificateFiles returns the certificates of the process that are read from files, by what they are for. Derived ones live for a day and
+// are renewed by the process.
+func (p *Process) certificateFiles() (map[string]meshtls.Source, error) {
+	sources := map[string]meshtls.Source{}
+	for name, open := range map[string]func() (meshtls.Source, error){
+		"bus": p.cfg.Bus.TLS.source, "temporal": p.cfg.Temporal.source, "mesh": p.meshSource, "gateway": p.gatewaySource,
+	} {
+		source, err := open()
+		if err != nil {
+			return nil, err
+		}
+		if _, files := source.(*meshtls.Files); files {
+			sources[name] = source
+		}
+	}
+	return sources, nil
 }
 
 // meshSource returns the certificates for calls between processes, nil for a process that has all roles.
@@ -48,7 +60,19 @@ func (p *Process) meshSource() (meshtls.Source, error) {
 	return p.cfg.Mesh.certificates(p.opts.Roles)
 }
 
-// measure reads the state of databases and bus.
+// gatewaySource returns the certificate of the HTTP listener, nil without one.
+func (p *Process) gatewaySource() (meshtls.Source, error) {
+	if p.cfg.Gateway.Scheme() != "https" || !slices.Contains(p.opts.Roles, Gateway) {
+		return nil, nil
+	}
+	files, err := meshtls.KeyPair(p.cfg.Gateway.TLS.Cert, p.cfg.Gateway.TLS.Key)
+	if err != nil {
+		return nil, fmt.Errorf("gateway.tls: %w", err)
+	}
+	return files, nil
+}
+
+// measure reads the state of databases, bus and memory.
 func (p *Process) measure() []metrics.Value {
 	var out []metrics.Value
 	for role, db := range p.databases {
@@ -68,6 +92,11 @@ func (p *Process) measure() []metrics.Value {
 		}
 		out = append(out, metrics.Value{Metric: metrics.BusConnected, Number: is},
 			metrics.Value{Metric: metrics.BusReconnects, Number: float64(reconnects)})
+	}
+	use := memlimit.Read()
+	out = append(out, metrics.Value{Metric: metrics.MemoryUsed, Number: float64(use.Live + use.Other)})
+	if most := memlimit.Most(); most > 0 {
+		out = append(out, metrics.Value{Metric: metrics.MemoryLimit, Number: float64(most)})
 	}
 	return out
 }

@@ -74,7 +74,7 @@ func Alerts() []Alert {
 		above("WindlassOutboxStuck", "page", "5m", metrics.OutboxOldest, 120, "Workflows of accepted turns are not started."),
 		above("WindlassUnknownOutcomes", "ticket", "15m", metrics.Unresolved, 0, "Tool calls with an unknown outcome wait for a person."),
 		above("WindlassApprovalsOld", "ticket", "5m", metrics.ApprovalsOldest, 14400, "An approval has waited for more than four hours."),
-		above("WindlassWebhooksBehind", "ticket", "10m", metrics.DeliveriesOldest, 1800, "Webhooks are not delivered."),
+		above("WindlassWebhooksBehind", "ticket", "10m", metrics.DeliveriesLate, 1800, "Webhooks that are due are not sent."),
 		above("WindlassSchedulesBehind", "page", "5m", metrics.FiresOldest, 300, "Schedules are due and do not begin turns."),
 	}
 	return append(append(all, objectives()...), parts()...)
@@ -127,12 +127,13 @@ func failing(name, by, value string, m *metrics.Metric, summary string) Alert {
 	}
 }
 
-// rising fires while a counter rises by more than a number in ten minutes, in all processes together.
+// rising fires while a counter rises by more than a number in ten minutes, in all processes together. It sees no rise from nothing: the
+// counters begin at zero with their process, which may be new, as the one of Firing.
 func rising(name, severity string, m *metrics.Metric, selector string, limit float64, summary string) Alert {
 	return Alert{
 		Name: name, Severity: severity, For: "5m", Summary: summary,
 		Expr:   fmt.Sprintf("sum(increase(%s%s[10m])) > %g", m.Series(), selector, limit),
-		Firing: []Series{{m.Series() + selector, fmt.Sprintf("0+%gx360", limit)}},
+		Firing: []Series{{m.Series() + selector, fmt.Sprintf("_x345 0x6 %gx20", 2*limit)}},
 		Quiet:  []Series{{m.Series() + selector, fmt.Sprintf("%gx360", limit)}},
 	}
 }
@@ -173,17 +174,18 @@ func parts() []Alert {
 		},
 		{
 			Name: "WindlassCertificateExpires", Severity: "ticket", For: "1h", Summary: "A certificate expires within a week.",
-			// Those that a process derives from the key of the mesh live for a day and are renewed by it.
-			Expr:   fmt.Sprintf(`min by (certificate) (%s{certificate!="mesh"}) < 604800`, metrics.CertificateExpiry.Series()),
-			Labels: map[string]string{"certificate": "bus"},
-			Firing: []Series{{metrics.CertificateExpiry.Series() + `{certificate="bus"}`, "600000x360"}},
-			Quiet:  []Series{{metrics.CertificateExpiry.Series() + `{certificate="bus"}`, "700000x360"}},
+			Expr:   fmt.Sprintf(`min by (certificate) (%s) < 604800`, metrics.CertificateExpiry.Series()),
+			Labels: map[string]string{"certificate": "mesh"},
+			Firing: []Series{{metrics.CertificateExpiry.Series() + `{certificate="mesh"}`, "600000x360"}},
+			Quiet:  []Series{{metrics.CertificateExpiry.Series() + `{certificate="mesh"}`, "700000x360"}},
 		},
 		{
-			Name: "WindlassMemoryFull", Severity: "ticket", For: "15m", Summary: "A process uses almost all of its memory limit.",
-			Expr: "process_resident_memory_bytes / (go_gc_gomemlimit_bytes < 1e15) > 0.95", Labels: instance,
-			Firing: []Series{{"process_resident_memory_bytes" + at, "99x360"}, {"go_gc_gomemlimit_bytes" + at, "100x360"}},
-			Quiet:  []Series{{"process_resident_memory_bytes" + at, "50x360"}, {"go_gc_gomemlimit_bytes" + at, "100x360"}},
+			Name: "WindlassMemoryFull", Severity: "ticket", For: "15m", Summary: "A process uses almost all of the memory that it may use.",
+			// Turns are refused from 95 % on. Resident memory and Go's limit do not say: the one holds garbage, the other follows what is in use.
+			Expr:   fmt.Sprintf("%s / %s > 0.9", metrics.MemoryUsed.Series(), metrics.MemoryLimit.Series()),
+			Labels: instance,
+			Firing: []Series{{metrics.MemoryUsed.Series() + at, "91x360"}, {metrics.MemoryLimit.Series() + at, "100x360"}},
+			Quiet:  []Series{{metrics.MemoryUsed.Series() + at, "90x360"}, {metrics.MemoryLimit.Series() + at, "100x360"}},
 		},
 	}
 }

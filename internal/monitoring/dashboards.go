@@ -103,8 +103,8 @@ func turns() Dashboard {
 			Queries: []Query{now("depth", metrics.OutboxDepth)},
 		},
 		{
-			Title: "Backlog of webhooks and schedules", Unit: "s", Help: "Age of what is to be delivered or fired.",
-			Queries: []Query{now("webhooks", metrics.DeliveriesOldest), now("schedules", metrics.FiresOldest)},
+			Title: "Backlog of webhooks and schedules", Unit: "s", Help: "How late what is to be delivered or fired is.",
+			Queries: []Query{now("webhooks", metrics.DeliveriesLate), now("schedules", metrics.FiresOldest)},
 		},
 		{
 			Title: "Step claims", Unit: "ops", Help: "A takeover is a step whose worker was lost, a retry one that failed.",

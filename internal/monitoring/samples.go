@@ -18,7 +18,7 @@ var sampled = map[string][]string{
 // ofRuntime are the metrics of Go and of the process that dashboards and rules use.
 var ofRuntime = []string{
 	"process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds", "process_max_fds",
-	"go_goroutines", "go_gc_gomemlimit_bytes",
+	"go_goroutines",
 }
 
 // Samples are two scrapes of a mesh that has measured every metric, separated by a line "# next". promcheck runs the queries of dashboards

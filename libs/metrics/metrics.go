@@ -4,7 +4,6 @@ package metrics
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel"
@@ -159,7 +158,7 @@ func (o *Observed) Stop() {
 	}
 }
 
-// Write writes the values to an observer. Values of metrics that were not named to Observe are dropped.
+// write writes the values to an observer. Values of metrics that were not named to Observe are dropped.
 func (o *Observed) write(to metric.Observer, values []Value) {
 	for _, v := range values {
 		if instrument, ok := o.instruments[v.Metric]; ok {
@@ -170,13 +169,3 @@ func (o *Observed) write(to metric.Observer, values []Value) {
 
 // Rows are metrics of the table.
 type Rows []*Metric
-
-// Series returns the names of the rows in Prometheus, sorted.
-func (r Rows) Series() []string {
-	names := make([]string, len(r))
-	for i, m := range r {
-		names[i] = m.Series()
-	}
-	slices.Sort(names)
-	return names
-}

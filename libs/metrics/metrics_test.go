@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -113,8 +114,22 @@ func TestAttributesFollowTheTable(t *testing.T) {
 	if got := metrics.ToolSeconds.Data(metricdata.Histogram[float64]{}); got.Name != metrics.ToolSeconds.Name || got.Unit != "s" {
 		t.Errorf("data of a producer: %+v", got)
 	}
-	if got := (metrics.Rows{metrics.TurnSeconds, metrics.AgentCost}).Series(); !slices.Equal(got,
-		[]string{"windlass_agent_cost_total", "windlass_turn_seconds"}) {
-		t.Errorf("names in Prometheus: %q", got)
+}
+
+// TestReadingsAreBounded: a database that does not answer delays the other metrics for a few seconds only, and what was read is reported.
+func TestReadingsAreBounded(t *testing.T) {
+	bounded := false
+	text := scrape(t, func(meter metrics.Meter) {
+		observed, err := meter.Observe(metrics.Rows{metrics.SessionsActive}, func(ctx context.Context) ([]metrics.Value, error) {
+			_, bounded = ctx.Deadline()
+			return []metrics.Value{{Metric: metrics.SessionsActive, Number: 7}}, errors.New("no answer")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(observed.Stop)
+	})
+	if !bounded || !strings.Contains(text, "\nwindlass_sessions_active 7\n") {
+		t.Errorf("the reading has a deadline: %t, and its value is not in\n%s", bounded, text)
 	}
 }

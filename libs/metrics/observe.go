@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Observe has counters and gauges read at each collection, until Stop. read returns their values now; with an error, what it returned
-// is collected all the same.
+// readTimeout bounds a reading: the other metrics wait for it, and Prometheus waits for ten seconds for all of them by default.
+const readTimeout = 5 * time.Second
+
+// Observe has counters and gauges read at each collection, until Stop. read returns their values now, in five seconds at most; with an
+// error, what it returned is collected all the same.
 func (f Meter) Observe(rows Rows, read func(context.Context) ([]Value, error)) (*Observed, error) {
 	o := &Observed{instruments: map[*Metric]metric.Float64Observable{}}
 	var all []metric.Observable
@@ -28,6 +32,8 @@ func (f Meter) Observe(rows Rows, read func(context.Context) ([]Value, error)) (
 	}
 	var err error
 	o.reg, err = f.from.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
+		ctx, cancel := context.WithTimeout(ctx, readTimeout)
+		defer cancel()
 		values, err := read(ctx)
 		o.write(to, values)
 		return err

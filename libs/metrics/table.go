@@ -61,7 +61,7 @@ var (
 	})
 	StepClaims = define(Metric{
 		Name: "windlass.step.claims", Kind: Counter, Labels: []string{"kind", "claim"}, From: sessions,
-		Help: "Steps that a worker has begun, by kind and claim: first, retry after a failure, takeover from a worker whose lease expired.",
+		Help: "Steps that a worker has begun, by kind and claim: first, retry after a failure, takeover from another worker whose lease expired.",
 	})
 	WorkflowsLost = define(Metric{
 		Name: "windlass.workflows.lost", Kind: Counter, From: sessions,
@@ -99,17 +99,19 @@ var (
 		Name: "windlass.webhook.deliveries.pending", Kind: Gauge, From: sessions, Shared: true,
 		Help: "Webhook deliveries that are neither delivered nor given up.",
 	})
-	DeliveriesOldest = define(Metric{
-		Name: "windlass.webhook.deliveries.oldest", Kind: Gauge, Unit: "s", From: sessions, Shared: true,
-		Help: "Age of the oldest pending webhook delivery, 0 without one.",
+	DeliveriesLate = define(Metric{
+		Name: "windlass.webhook.deliveries.late", Kind: Gauge, Unit: "s", From: sessions, Shared: true,
+		Help: "For how long the webhook delivery that was due first has been due, 0 without one. " +
+			"Deliveries that are repeated are due at the next attempt.",
 	})
 	Fires = define(Metric{
 		Name: "windlass.schedule.fires.pending", Kind: Gauge, From: sessions, Shared: true,
-		Help: "Times that a schedule was due for which no turn has begun yet.",
+		Help: "Times that a schedule was due whose turn is being started. " +
+			"Those that are queued behind a running turn, or while their schedule is paused, do not count.",
 	})
 	FiresOldest = define(Metric{
 		Name: "windlass.schedule.fires.oldest", Kind: Gauge, Unit: "s", From: sessions, Shared: true,
-		Help: "Age of the oldest pending time of a schedule, 0 without one.",
+		Help: "Age of the oldest time of a schedule whose turn is being started, 0 without one.",
 	})
 )
 
@@ -240,9 +242,17 @@ var (
 	BusReconnects = define(Metric{
 		Name: "windlass.bus.reconnects", Kind: Counter, Help: "Connections to the bus that replaced a lost one.",
 	})
+	MemoryUsed = define(Metric{
+		Name: "windlass.memory.used", Kind: Gauge, Unit: "By",
+		Help: "Memory of the process in use besides garbage: the heap that the last collection found in use, stacks and the like.",
+	})
+	MemoryLimit = define(Metric{
+		Name: "windlass.memory.limit", Kind: Gauge, Unit: "By",
+		Help: "Memory that the process may use: the maximum of an automatic limit, or the fixed one. Left out without a limit.",
+	})
 	CertificateExpiry = define(Metric{
 		Name: "windlass.certificate.expiry", Kind: Gauge, Unit: "s", Labels: []string{"certificate"},
-		Help: "Time until a certificate of the process expires. Those that the process makes itself are renewed before.",
+		Help: "Time until a certificate of the process that is read from a file expires: bus, gateway, mesh or temporal.",
 	})
 )
 
@@ -271,7 +281,9 @@ var (
 		Name: "windlass.temporal.requests", Kind: Counter, Labels: []string{"operation"}, Help: "Requests to Temporal.",
 	})
 	TemporalFailures = define(Metric{
-		Name: "windlass.temporal.request_failures", Kind: Counter, Labels: []string{"operation"}, Help: "Requests to Temporal that failed.",
+		Name: "windlass.temporal.request_failures", Kind: Counter, Labels: []string{"operation"},
+		Help: "Requests to Temporal that failed. " +
+			"That a workflow has been started before, or has ended, and calls that were given up do not count.",
 	})
 	TemporalSlots = define(Metric{
 		Name: "windlass.temporal.worker_slots", Kind: Gauge, Labels: []string{"worker_type", "state"}, From: worker,

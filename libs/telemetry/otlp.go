@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
@@ -32,7 +33,7 @@ type OTLPConfig struct {
 	Logs     bool          `yaml:"logs" doc:"Whether log lines are sent to telemetry.otlp_endpoint too; standard error has them in any case."`
 	Interval time.Duration `yaml:"interval" default:"30s" doc:"Time between two exports of metrics."`
 	Headers  secret.Value  `yaml:"headers" doc:"Headers of each export, such as keys of the collector: NAME=VALUE,NAME=VALUE."`
-	Resource string        `yaml:"resource" doc:"Attributes of all telemetry of the process: NAME=VALUE,NAME=VALUE, such as deployment.environment.name=production. OTEL_RESOURCE_ATTRIBUTES adds others."`
+	Resource string        `yaml:"resource" doc:"Attributes of all telemetry of the process: NAME=VALUE,NAME=VALUE, such as deployment.environment.name=production. OTEL_RESOURCE_ATTRIBUTES adds others. service.instance.id is random unless one of them sets it."`
 	CA       string        `yaml:"ca" doc:"PEM file with the authorities that the collector's certificate is checked against. Empty: those of the system."`
 	Cert     string        `yaml:"cert" doc:"PEM file with a certificate for the collector, for mutual TLS."`
 	Key      string        `yaml:"key" doc:"PEM file with the certificate's private key."`
@@ -56,7 +57,8 @@ func pairs(key, text string) (map[string]string, error) {
 	return out, nil
 }
 
-// described returns what telemetry says about the process.
+// described returns what telemetry says about the process. Its random id keeps the metrics of replicas apart; a configured one
+// overrides it.
 func described(ctx context.Context, service, version, more string) (*resource.Resource, error) {
 	attributes := []attribute.KeyValue{attribute.String("service.name", service), attribute.String("service.version", version)}
 	given, err := pairs("telemetry.otlp.resource", more)
@@ -70,9 +72,11 @@ func described(ctx context.Context, service, version, more string) (*resource.Re
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	res, err := resource.Merge(env, resource.NewSchemaless(attributes...))
-	if err != nil {
-		return nil, fmt.Errorf("describe this process: %w", err)
+	res := resource.NewSchemaless(attribute.String("service.instance.id", uuid.NewString()))
+	for _, over := range []*resource.Resource{env, resource.NewSchemaless(attributes...)} {
+		if res, err = resource.Merge(res, over); err != nil {
+			return nil, fmt.Errorf("describe this process: %w", err)
+		}
 	}
 	return res, nil
 }

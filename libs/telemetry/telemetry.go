@@ -20,6 +20,7 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -32,7 +33,7 @@ import (
 type Config struct {
 	LogLevel     string     `yaml:"log_level" default:"info" doc:"Minimum level to log: debug, info, warn or error."`
 	LogFormat    string     `yaml:"log_format" default:"text" doc:"Log format: text or json."`
-	OTLPEndpoint string     `yaml:"otlp_endpoint" doc:"OTLP gRPC collector for traces, as URL (http://host:4317 or https://…). Empty: no traces."`
+	OTLPEndpoint string     `yaml:"otlp_endpoint" doc:"OTLP gRPC collector for traces, and for metrics and logs with telemetry.otlp.metrics and telemetry.otlp.logs, as URL (http://host:4317 or https://…). Empty: nothing is sent."`
 	OTLP         OTLPConfig `yaml:"otlp"`
 	SampleRatio  float64    `yaml:"sample_ratio" default:"1" zero:"off" doc:"Fraction of new traces to keep, from 0 to 1. Sampling decisions of callers are honoured."`
 	// Metrics says how monitoring reads metrics.
@@ -88,6 +89,9 @@ func (t *Telemetry) metrics(ctx context.Context, to *target, res *resource.Resou
 	}
 	if sent != nil {
 		opts = append(opts, sdkmetric.WithReader(sent))
+	}
+	if to == nil { // there are no traces that exemplars could name, but each series of a histogram would keep some
+		opts = append(opts, sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))
 	}
 	mp := sdkmetric.NewMeterProvider(opts...)
 	otel.SetMeterProvider(mp)

@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -68,5 +69,35 @@ func TestTraceParentTravels(t *testing.T) {
 		if sc := trace.SpanContextFromContext(telemetry.WithTraceParent(t.Context(), none)); sc.IsValid() {
 			t.Errorf("%q gives %+v", none, sc)
 		}
+	}
+}
+
+// TestInstance: replicas have ids of their own, which keep their metrics apart, and a configured id is kept.
+func TestInstance(t *testing.T) {
+	id := regexp.MustCompile(`\ntarget_info\{.*service_instance_id="([^"]+)"`)
+	instance := func(resource string) string {
+		cfg := config.Default[telemetry.Config]()
+		cfg.OTLP.Resource = resource
+		tel, err := telemetry.Setup(t.Context(), "test", "v0", cfg, &lines{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tel.Shutdown(t.Context()) }()
+		rec := httptest.NewRecorder()
+		tel.Metrics.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if found := id.FindStringSubmatch(rec.Body.String()); found != nil {
+			return found[1]
+		}
+		return ""
+	}
+	if a, b := instance(""), instance(""); a == "" || a == b {
+		t.Errorf("two processes are %q and %q", a, b)
+	}
+	if got := instance("service.instance.id=mine"); got != "mine" {
+		t.Errorf("the configured id is %q", got)
+	}
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "service.instance.id=pod")
+	if got := instance(""); got != "pod" {
+		t.Errorf("the id of the environment is %q", got)
 	}
 }

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,7 @@ const usesNamed = 500
 var measured = metrics.Rows{
 	metrics.SessionsActive, metrics.Turns, metrics.OutboxDepth, metrics.OutboxOldest, metrics.OldestQueued, metrics.TurnsEnded,
 	metrics.Approvals, metrics.ApprovalsOldest, metrics.Unresolved, metrics.UnresolvedOldest, metrics.Waits, metrics.WaitsOldest,
-	metrics.Deliveries, metrics.DeliveriesOldest, metrics.Fires, metrics.FiresOldest, metrics.ModelCost,
+	metrics.Deliveries, metrics.DeliveriesLate, metrics.Fires, metrics.FiresOldest, metrics.ModelCost,
 	metrics.AgentTurns, metrics.AgentModelCalls, metrics.AgentToolCalls, metrics.AgentInputTokens, metrics.AgentOutputTokens,
 	metrics.AgentCost,
 }
@@ -44,42 +45,63 @@ func (v *values) add(of *metrics.Metric, number float64, labels ...string) {
 	*v = append(*v, metrics.Value{Metric: of, Number: number, Labels: labels})
 }
 
-func readMetrics(ctx context.Context, from *store.Store, now time.Time) ([]metrics.Value, error) {
-	var v values
-	active, err := from.ActiveSessions(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("count active sessions: %w", err)
-	}
-	v.add(metrics.SessionsActive, float64(active))
-	b, err := from.Backlog(ctx, now)
-	if err != nil {
-		return nil, fmt.Errorf("count what waits: %w", err)
-	}
-	v.waiting(b, now)
-	totals, err := from.Totals(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("count the turns that have ended: %w", err)
-	}
-	for _, t := range totals {
-		v.add(metrics.TurnsEnded, float64(t.Turns), enum.Name(t.Status), t.StopReason)
-	}
-	costs, err := from.Costs(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("add up what turns have cost: %w", err)
-	}
-	for _, c := range costs {
-		v.add(metrics.ModelCost, float64(c.Micros)/1e6, c.Model)
-	}
-	return v, v.background(ctx, from, now)
+// readings are the parts of the metrics.
+var readings = []struct {
+	what string
+	read func(v *values, ctx context.Context, from *store.Store, now time.Time) error
+}{
+	{"count active sessions", (*values).active},
+	{"count what waits", (*values).waits},
+	{"add up the turns that have ended", (*values).ended},
+	{"count deliveries", (*values).deliveries},
+	{"count fires of schedules", (*values).fires},
 }
 
-// background reports what agents have used, and what is to be delivered or fired.
-func (v *values) background(ctx context.Context, from *store.Store, now time.Time) error {
-	uses, err := from.Uses(ctx, usesNamed)
-	if err != nil {
-		return fmt.Errorf("add up what agents have used: %w", err)
+// readMetrics reads all that it can: with an error, what was read is returned all the same.
+func readMetrics(ctx context.Context, from *store.Store, now time.Time) ([]metrics.Value, error) {
+	var v values
+	var errs []error
+	for _, r := range readings {
+		if err := r.read(&v, ctx, from, now); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.what, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	for _, u := range uses {
+	return v, errors.Join(errs...)
+}
+
+func (v *values) active(ctx context.Context, from *store.Store, _ time.Time) error {
+	active, err := from.ActiveSessions(ctx)
+	if err != nil {
+		return err
+	}
+	v.add(metrics.SessionsActive, float64(active))
+	return nil
+}
+
+func (v *values) waits(ctx context.Context, from *store.Store, now time.Time) error {
+	b, err := from.Backlog(ctx, now)
+	if err != nil {
+		return err
+	}
+	v.waiting(b, now)
+	return nil
+}
+
+func (v *values) ended(ctx context.Context, from *store.Store, _ time.Time) error {
+	sums, err := from.Sums(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range sums.Totals() {
+		v.add(metrics.TurnsEnded, float64(t.Turns), enum.Name(t.Status), t.StopReason)
+	}
+	for _, c := range sums.Costs() {
+		v.add(metrics.ModelCost, float64(c.Micros)/1e6, c.Model)
+	}
+	for _, u := range sums.Uses(usesNamed) {
 		v.add(metrics.AgentTurns, float64(u.Turns), u.Tenant, u.Agent, u.Model)
 		v.add(metrics.AgentModelCalls, float64(u.ModelCalls), u.Tenant, u.Agent, u.Model)
 		v.add(metrics.AgentToolCalls, float64(u.ToolCalls), u.Tenant, u.Agent, u.Model)
@@ -87,22 +109,30 @@ func (v *values) background(ctx context.Context, from *store.Store, now time.Tim
 		v.add(metrics.AgentOutputTokens, float64(u.Output), u.Tenant, u.Agent, u.Model)
 		v.add(metrics.AgentCost, float64(u.CostMicros)/1e6, u.Tenant, u.Agent, u.Model)
 	}
+	return nil
+}
+
+func (v *values) deliveries(ctx context.Context, from *store.Store, now time.Time) error {
 	deliveries, err := from.ToDeliver(ctx)
 	if err != nil {
-		return fmt.Errorf("count deliveries: %w", err)
+		return err
 	}
 	v.add(metrics.Deliveries, float64(deliveries.Count))
-	v.add(metrics.DeliveriesOldest, age(now, sqldb.Time(deliveries.Oldest)))
+	v.add(metrics.DeliveriesLate, age(now, sqldb.Time(deliveries.Oldest)))
+	return nil
+}
+
+func (v *values) fires(ctx context.Context, from *store.Store, now time.Time) error {
 	fires, err := from.ToFire(ctx)
 	if err != nil {
-		return fmt.Errorf("count fires of schedules: %w", err)
+		return err
 	}
 	v.add(metrics.Fires, float64(fires.Count))
 	v.add(metrics.FiresOldest, age(now, sqldb.Time(fires.Oldest)))
 	return nil
 }
 
-// age returns for how long something has waited in seconds, 0 for the zero time.
+// age returns for how long something has waited in seconds, 0 for the zero time and for a time to come.
 func age(now, since time.Time) float64 {
 	if since.IsZero() {
 		return 0

@@ -2,7 +2,8 @@ package temporal
 
 import (
 	"context"
-	"maps"
+	"slices"
+	"sync"
 
 	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/sdk/client"
@@ -20,69 +21,117 @@ type sdkMetric struct {
 // sdkMetrics are the SDK's metrics that are kept, by name. Others, and tags that are not named here, are dropped: task queues, types and
 // namespaces would multiply the series.
 var sdkMetrics = map[string]sdkMetric{
-	"temporal_request":                         {to: metrics.TemporalRequests, tag: "operation"},
-	"temporal_long_request":                    {to: metrics.TemporalRequests, tag: "operation"},
-	"temporal_request_failure":                 {to: metrics.TemporalFailures, tag: "operation"},
-	"temporal_long_request_failure":            {to: metrics.TemporalFailures, tag: "operation"},
-	"temporal_worker_task_slots_used":          {to: metrics.TemporalSlots, tag: "worker_type", fixed: "used"},
-	"temporal_worker_task_slots_available":     {to: metrics.TemporalSlots, tag: "worker_type", fixed: "available"},
+	"temporal_request":                         {to: metrics.TemporalRequests, tag: tagOperation},
+	"temporal_long_request":                    {to: metrics.TemporalRequests, tag: tagOperation},
+	"temporal_request_failure":                 {to: metrics.TemporalFailures, tag: tagOperation},
+	"temporal_long_request_failure":            {to: metrics.TemporalFailures, tag: tagOperation},
+	"temporal_worker_task_slots_used":          {to: metrics.TemporalSlots, tag: tagWorkerType, fixed: "used"},
+	"temporal_worker_task_slots_available":     {to: metrics.TemporalSlots, tag: tagWorkerType, fixed: "available"},
 	"temporal_workflow_task_execution_failed":  {to: metrics.TemporalTaskFailures, fixed: "workflow"},
 	"temporal_activity_execution_failed":       {to: metrics.TemporalTaskFailures, fixed: "activity"},
 	"temporal_local_activity_execution_failed": {to: metrics.TemporalTaskFailures, fixed: "local_activity"},
 	"temporal_sticky_cache_size":               {to: metrics.TemporalCached},
 }
 
-// sdk takes the SDK's metrics. It implements client.MetricsHandler.
-type sdk struct {
+// ordinary are the codes of answers that are no failures: a workflow has been started before, or it has ended, or the caller has gone. They
+// are as gRPC writes them, and as the SDK tags requests that failed.
+var ordinary = []string{"NOT_FOUND", "ALREADY_EXISTS", "CANCELLED"}
+
+// Names of the SDK's tags that are kept.
+const tagOperation, tagWorkerType, tagStatus = "operation", "worker_type", "status_code"
+
+// tags are the values of the SDK's tags that are kept.
+type tags struct{ operation, workerType, status string }
+
+// value returns the value of a tag of sdkMetrics.
+func (t tags) value(name string) string {
+	switch name {
+	case tagOperation:
+		return t.operation
+	case tagWorkerType:
+		return t.workerType
+	}
+	return ""
+}
+
+// instruments are those of the metrics that are kept.
+type instruments struct {
 	counters map[*metrics.Metric]metric.Int64Counter
 	gauges   map[*metrics.Metric]metric.Int64Gauge
-	tags     map[string]string
+	labels   sync.Map // of measured: the option with the labels, which each request and task needs
+}
+
+// measured is one of the SDK's metrics, with the value of its tag.
+type measured struct{ name, value string }
+
+// sdk takes the SDK's metrics. It implements client.MetricsHandler.
+type sdk struct {
+	*instruments
+	tags tags
 }
 
 // SDKMetrics returns a handler that keeps some of the SDK's metrics, as metrics of Windlass.
-func SDKMetrics() client.MetricsHandler {
-	s := &sdk{counters: map[*metrics.Metric]metric.Int64Counter{}, gauges: map[*metrics.Metric]metric.Int64Gauge{}}
-	from := metrics.Process()
+func SDKMetrics() client.MetricsHandler { return sdkMetricsOf(metrics.Process()) }
+
+func sdkMetricsOf(from metrics.Meter) *sdk {
+	all := &instruments{counters: map[*metrics.Metric]metric.Int64Counter{}, gauges: map[*metrics.Metric]metric.Int64Gauge{}}
 	for _, kept := range sdkMetrics {
 		switch kept.to.Kind {
 		case metrics.Counter:
-			s.counters[kept.to] = from.Counter(kept.to)
+			all.counters[kept.to] = from.Counter(kept.to)
 		default:
-			s.gauges[kept.to] = from.Gauge(kept.to)
+			all.gauges[kept.to] = from.Gauge(kept.to)
 		}
 	}
-	return s
+	return &sdk{instruments: all}
 }
 
-// WithTags implements client.MetricsHandler.
-func (s *sdk) WithTags(tags map[string]string) client.MetricsHandler {
-	all := maps.Clone(s.tags)
-	if all == nil {
-		all = map[string]string{}
+// WithTags implements client.MetricsHandler. The SDK calls it for each request and task, mostly with tags that are dropped.
+func (s *sdk) WithTags(more map[string]string) client.MetricsHandler {
+	next := s.tags
+	for name, value := range more {
+		switch name {
+		case tagOperation:
+			next.operation = value
+		case tagWorkerType:
+			next.workerType = value
+		case tagStatus:
+			next.status = value
+		}
 	}
-	maps.Copy(all, tags)
-	return &sdk{counters: s.counters, gauges: s.gauges, tags: all}
+	if next == s.tags {
+		return s
+	}
+	return &sdk{instruments: s.instruments, tags: next}
 }
 
 // labelled returns the labels of one of the SDK's metrics.
-func (s *sdk) labelled(kept sdkMetric) metric.MeasurementOption {
+func (s *sdk) labelled(name string, kept sdkMetric) metric.MeasurementOption {
+	key := measured{name, s.tags.value(kept.tag)}
+	if found, ok := s.labels.Load(key); ok {
+		if option, isOption := found.(metric.MeasurementOption); isOption {
+			return option
+		}
+	}
 	var values []string
 	if kept.tag != "" {
-		values = append(values, s.tags[kept.tag])
+		values = append(values, key.value)
 	}
 	if kept.fixed != "" {
 		values = append(values, kept.fixed)
 	}
-	return kept.to.Labelled(values...)
+	option := kept.to.Labelled(values...)
+	s.labels.Store(key, option)
+	return option
 }
 
 // Counter implements client.MetricsHandler.
 func (s *sdk) Counter(name string) client.MetricsCounter {
 	kept, ok := sdkMetrics[name]
-	if !ok {
+	if !ok || kept.to == metrics.TemporalFailures && slices.Contains(ordinary, s.tags.status) {
 		return client.MetricsNopHandler.Counter(name)
 	}
-	return sdkCounter{to: s.counters[kept.to], labels: s.labelled(kept)}
+	return sdkCounter{to: s.counters[kept.to], labels: s.labelled(name, kept)}
 }
 
 // Gauge implements client.MetricsHandler.
@@ -91,7 +140,7 @@ func (s *sdk) Gauge(name string) client.MetricsGauge {
 	if !ok {
 		return client.MetricsNopHandler.Gauge(name)
 	}
-	return sdkGauge{to: s.gauges[kept.to], labels: s.labelled(kept)}
+	return sdkGauge{to: s.gauges[kept.to], labels: s.labelled(name, kept)}
 }
 
 // Timer implements client.MetricsHandler.

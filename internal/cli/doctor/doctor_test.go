@@ -78,12 +78,13 @@ func TestDoctor(t *testing.T) {
 		},
 		{
 			name: "memory is short", want: []string{"warning  memory               246MiB of a limit of 256MiB in use", "→ Set memory.limit"},
-			change: clitest.Answers{"GET /metrics": {Body: "go_gc_gomemlimit_bytes 2.68435456e+08\n" +
-				"go_memstats_sys_bytes 3.57564416e+08\ngo_memstats_heap_released_bytes 9.961472e+07\n"}},
+			change: clitest.Answers{"GET /metrics": {
+				Body: "windlass_memory_used_bytes 2.57949696e+08\nwindlass_memory_limit_bytes 2.68435456e+08\n",
+			}},
 		},
 		{
 			name: "memory has no limit", want: []string{"ok       memory               64MiB in use, no limit"},
-			change: clitest.Answers{"GET /metrics": {Body: "go_gc_gomemlimit_bytes 9.223372036854776e+18\ngo_memstats_sys_bytes 6.7108864e+07\n"}},
+			change: clitest.Answers{"GET /metrics": {Body: "windlass_memory_used_bytes 6.7108864e+07\n"}},
 		},
 		{
 			name: "a list is refused", code: 1, want: []string{"broken   sources              no", "→ Ask."},

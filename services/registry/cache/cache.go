@@ -22,11 +22,10 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/windlass-dev/windlass/libs/metrics"
-
 	"github.com/windlass-dev/windlass/libs/batch"
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/ids"
+	"github.com/windlass-dev/windlass/libs/metrics"
 	"github.com/windlass-dev/windlass/libs/sealedresult"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 )

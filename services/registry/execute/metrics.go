@@ -36,15 +36,14 @@ const (
 	forgottenAfter = 24 * time.Hour
 )
 
-// bounds are those of the durations of calls, in seconds.
-var bounds = metrics.ToolSeconds.Bounds
-
 // NewMetrics creates the metrics. Those of tools are produced by Produce.
 func NewMetrics(meter metrics.Meter) (*Metrics, error) {
 	m := &Metrics{}
 	var errs [2]error
 	m.calls, errs[0] = newSeries(countsKept, func() *count { return &count{} })
-	m.duration, errs[1] = newSeries(durationsKept, func() *histogram { return &histogram{buckets: make([]uint64, len(bounds)+1)} })
+	m.duration, errs[1] = newSeries(durationsKept, func() *histogram {
+		return &histogram{buckets: make([]uint64, len(metrics.ToolSeconds.Bounds)+1)}
+	})
 	m.tools, m.sources = meter.Gauge(metrics.ToolsAvailable), meter.Gauge(metrics.SourcesAvailable)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)

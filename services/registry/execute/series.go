@@ -79,7 +79,7 @@ type histogram struct {
 }
 
 func (h *histogram) add(seconds float64) {
-	at, _ := slices.BinarySearch(bounds, seconds)
+	at, _ := slices.BinarySearch(metrics.ToolSeconds.Bounds, seconds)
 	h.buckets[at]++
 	h.count++
 	h.sum += seconds
@@ -97,7 +97,7 @@ func (m *Metrics) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	durations := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality}
 	m.duration.each(now, func(l labels, h *measured[*histogram]) {
 		durations.DataPoints = append(durations.DataPoints, metricdata.HistogramDataPoint[float64]{
-			Attributes: l.ofTool(), StartTime: h.begin, Time: now, Count: h.value.count, Sum: h.value.sum, Bounds: bounds,
+			Attributes: l.ofTool(), StartTime: h.begin, Time: now, Count: h.value.count, Sum: h.value.sum, Bounds: metrics.ToolSeconds.Bounds,
 			BucketCounts: slices.Clone(h.value.buckets),
 		})
 	})

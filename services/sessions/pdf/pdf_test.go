@@ -11,15 +11,13 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/services/sessions/pdf"
+	"github.com/windlass-dev/windlass/services/sessions/pdf/pdftest"
 )
 
 // textOf returns the text of a PDF, as another program reads it, with single spaces.
 func textOf(t *testing.T, data []byte) string {
 	t.Helper()
-	program, err := exec.LookPath("pdftotext")
-	if err != nil {
-		t.Skip("pdftotext is not on PATH: install poppler-utils")
-	}
+	program := pdftest.Program(t)
 	path := filepath.Join(t.TempDir(), "x.pdf")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)

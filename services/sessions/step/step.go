@@ -5,6 +5,7 @@ package step
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/libs/metrics"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/access"
 	"github.com/windlass-dev/windlass/services/sessions/agent"
@@ -51,7 +52,7 @@ type Service struct {
 }
 
 // New returns a Service.
-func New(deps Deps) *Service { return &Service{deps: deps, meter: newMeter()} }
+func New(deps Deps) *Service { return &Service{deps: deps, meter: newMeter(metrics.Process())} }
 
 // Claim is a request for the lease of a step.
 type Claim struct {

@@ -40,7 +40,7 @@ var rare = []string{
 	"DELETE FROM turn_idempotency WHERE", "DELETE FROM turn_outbox WHERE", "DELETE FROM budgets WHERE tenant = $1 AND scope = 'turn'",
 	"SELECT (SELECT count(*) FROM sessions", "SELECT DISTINCT tenant, session_id FROM turns",
 	"FROM turns WHERE end_us = 0 GROUP BY status", "FROM turn_waits WHERE verdict = 0 GROUP BY kind", "FROM ended_totals",
-	"SELECT (SELECT count(*) FROM (SELECT 1 FROM turns", "SELECT count(*), coalesce(min(create_us), 0) FROM",
+	"SELECT (SELECT count(*) FROM (SELECT 1 FROM turns", "SELECT count(*), coalesce(min(",
 }
 
 func open(t *testing.T, url string) *store.Store {

@@ -13,15 +13,13 @@ import (
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	"github.com/windlass-dev/windlass/services/sessions/pdf/pdftest"
 )
 
 // TestPDFHasEveryMessageInOrder reads the file with another program.
 func TestPDFHasEveryMessageInOrder(t *testing.T) {
 	t.Parallel()
-	program, err := exec.LookPath("pdftotext")
-	if err != nil {
-		t.Skip("pdftotext is not on PATH: install poppler-utils")
-	}
+	program := pdftest.Program(t)
 	text := func(s string) *turnv1.ContentPart {
 		return &turnv1.ContentPart{Part: &turnv1.ContentPart_Text{Text: s}}
 	}

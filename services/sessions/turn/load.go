@@ -41,6 +41,9 @@ const (
 	retryOverload = 5 * time.Second
 )
 
+// Limits by which refused turns are counted.
+const limitQueued, limitOutbox, limitMemory = "queued_turns", "outbox_age", "memory"
+
 // backlog reads what waits.
 type backlog interface {
 	Load(ctx context.Context, now time.Time, most int) (totalsdb.Load, error)
@@ -64,7 +67,11 @@ type load struct {
 }
 
 func newLoad(cfg LoadConfig, read backlog) *load {
-	return &load{cfg: cfg, read: read, memory: memory, now: time.Now, refused: metrics.Process().Counter(metrics.TurnsRefused)}
+	l := &load{cfg: cfg, read: read, memory: memory, now: time.Now, refused: metrics.Process().Counter(metrics.TurnsRefused)}
+	for _, limit := range []string{limitQueued, limitOutbox, limitMemory} {
+		l.refused.Add(context.Background(), 0, metrics.TurnsRefused.Labelled(limit)) // what rises from nothing does not rise for Prometheus
+	}
+	return l
 }
 
 // admit counts a turn, or returns why the mesh takes on no further one now.
@@ -77,14 +84,14 @@ func (l *load) admit(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if most := l.cfg.MaxQueuedTurns; most > 0 && l.queued >= int64(most) {
-		return l.refuse(ctx, "queued_turns", "%d turns are queued, as many as the mesh may have", l.queued)
+		return l.refuse(ctx, limitQueued, "%d turns are queued, as many as the mesh may have", l.queued)
 	}
 	if most := l.cfg.MaxOutboxAge; most > 0 && !l.outbox.IsZero() && l.now().Sub(l.outbox) > most {
-		return l.refuse(ctx, "outbox_age", "workflows of turns have not been started for %v: Temporal does not take them", most)
+		return l.refuse(ctx, limitOutbox, "workflows of turns have not been started for %v: Temporal does not take them", most)
 	}
 	if most := l.cfg.MaxMemory; most > 0 {
 		if used, limit := l.memory(); limit > 0 && used > limit/100*int64(most) {
-			return l.refuse(ctx, "memory", "the process uses more than %d %% of its memory limit", most)
+			return l.refuse(ctx, limitMemory, "the process uses more than %d %% of its memory limit", most)
 		}
 	}
 	l.queued++

@@ -102,9 +102,11 @@ type Service struct {
 
 // New returns a Service.
 func New(cfg Config, deps Deps) *Service {
-	return &Service{
+	s := &Service{
 		cfg: cfg, deps: deps, lost: metrics.Process().Counter(metrics.WorkflowsLost), load: newLoad(cfg.Load, deps.Store),
 	}
+	s.lost.Add(context.Background(), 0) // what rises from nothing does not rise for Prometheus
+	return s
 }
 
 // View is a turn with what it was given and what it belongs to.

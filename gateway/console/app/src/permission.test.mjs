@@ -1,7 +1,7 @@
 // Permissions are decided as libs/glob and libs/authz do it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { holds, matches, rolesWith } from "./permission.ts";
+import { holds, matches, rolesWith, takes } from "./permission.ts";
 
 test("globs", () => {
   for (const [glob, name, want] of [
@@ -19,8 +19,16 @@ test("what is taken wins", () => {
   assert.equal(holds(["!a.*"], "b.c.get"), false);
 });
 
+test("a role gives nothing that a rule takes", () => {
+  const own = ["*.get", "!sessions.turns.*"], roles = [{ role: "admin", permissions: ["*"] }, { role: "reader", permissions: ["*.get"] }];
+  assert.equal(takes(own, "sessions.turns.get"), true);
+  assert.equal(takes(own, "registry.tools.call"), false);
+  assert.deepEqual(rolesWith(own, roles, "sessions.turns.get"), []);
+  assert.deepEqual(rolesWith(own, roles, "registry.tools.call"), ["admin"]);
+});
+
 test("whom to ask", () => {
   const roles = [{ role: "admin", permissions: ["*"] }, { role: "reader", permissions: ["*.get", "*.list"] }];
-  assert.deepEqual(rolesWith(roles, "sessions.turns.create"), ["admin"]);
-  assert.deepEqual(rolesWith(roles, "sessions.turns.get"), ["admin", "reader"]);
+  assert.deepEqual(rolesWith([], roles, "sessions.turns.create"), ["admin"]);
+  assert.deepEqual(rolesWith(["a.*"], roles, "sessions.turns.get"), ["admin", "reader"]);
 });

@@ -14,14 +14,16 @@ export function matches(glob: string, name: string): boolean {
   return at === p.length;
 }
 
-/** holds reports whether globs give a permission. One that begins with "!" takes what it matches, whatever the others give. */
+/** takes reports whether one of the globs, which begins with "!", takes a permission away, whatever the others give. */
+export const takes = (globs: string[], permission: string): boolean => globs.some((g) => g.startsWith("!") && matches(g.slice(1), permission));
+
+/** holds reports whether globs give a permission, and none takes it away. */
 export function holds(globs: string[], permission: string): boolean {
-  if (globs.some((g) => g.startsWith("!") && matches(g.slice(1), permission))) return false;
-  return globs.some((g) => !g.startsWith("!") && matches(g, permission));
+  return !takes(globs, permission) && globs.some((g) => !g.startsWith("!") && matches(g, permission));
 }
 
 export interface RolePermissions { role: string; permissions: string[] }
 
-/** rolesWith are the names of the roles that have a permission. */
-export const rolesWith = (roles: RolePermissions[], permission: string): string[] =>
-  roles.filter((r) => holds(r.permissions, permission)).map((r) => r.role);
+/** rolesWith are the names of the roles that would give a permission to a caller who has these globs: none if one of them takes it away. */
+export const rolesWith = (own: string[], roles: RolePermissions[], permission: string): string[] =>
+  takes(own, permission) ? [] : roles.filter((r) => holds(r.permissions, permission)).map((r) => r.role);

@@ -1,7 +1,7 @@
 // What all views share.
 import { computed, signal, type Signal } from "@preact/signals";
 import { parse } from "./json";
-import { holds, rolesWith } from "./permission";
+import { holds, rolesWith, takes } from "./permission";
 import { asFailed, get, post, Failed, type Agent, type Approval, type Me, type Ready } from "./api";
 
 /** kill is the path that ends the server's process for good and starts it again, "" where that is not offered. */
@@ -32,8 +32,12 @@ export function can(permission: string): boolean {
   return !all || holds(all, permission);
 }
 
-/** whomToAsk are the roles that have a permission. */
-export const whomToAsk = (permission: string): string[] => (me.value ? rolesWith(me.value.roles_with_permissions ?? [], permission) : []);
+/** whomToAsk are the roles that would give the caller a permission. */
+export const whomToAsk = (permission: string): string[] =>
+  me.value ? rolesWith(me.value.permissions ?? [], me.value.roles_with_permissions ?? [], permission) : [];
+
+/** isTaken tells whether a rule takes a permission from the caller, so that no role gives it back. */
+export const isTaken = (permission: string): boolean => (me.value ? takes(me.value.permissions ?? [], permission) : false);
 
 /** waiting is how many things wait for people, "" for none. */
 export const waiting = computed(() => (approvals.value.length ? `${approvals.value.length}${approvalsMore.value ? "+" : ""}` : ""));

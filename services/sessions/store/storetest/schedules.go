@@ -114,6 +114,7 @@ func fires(t *testing.T, s *store.Store) {
 		return f
 	}
 	first := put(1, scheduledb.FireStarting, "")
+	wantPending(t, s.ToFire, 1, 101)
 	first.Outcome, first.TurnID, first.SessionID, first.Error = scheduledb.FireStarted, "trn_1", "ses_1", "e"
 	put(2, scheduledb.FireQueued, "")
 	put(3, scheduledb.FireMissed, "")
@@ -142,6 +143,7 @@ func fires(t *testing.T, s *store.Store) {
 		}
 		return tx.TrimFires(ctx, tenant, "a", 1)
 	})
+	wantPending(t, s.ToFire, 0, 0) // what is queued waits by choice
 	due, err := s.DueFires(t.Context(), at(198), 9)
 	must(t, err)
 	if len(due) != 1 || due[0].Key != "k2" {

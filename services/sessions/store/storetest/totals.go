@@ -13,15 +13,15 @@ import (
 
 func totals(t *testing.T, s *store.Store) {
 	addSession(t, s, "ses_1", "trn_1", "trn_2")
-	addSession(t, s, "ses_2", "trn_3")
+	addSession(t, s, "ses_2", "trn_3", "trn_4")
 	b, err := s.Backlog(t.Context(), sqldb.Time(100))
 	must(t, err)
 	var open int64
 	for _, n := range b.Turns {
 		open += n
 	}
-	if open != 3 || len(b.Waits) != 0 {
-		t.Errorf("3 open turns and no wait are counted as %+v", b)
+	if open != 4 || len(b.Waits) != 0 {
+		t.Errorf("4 open turns and no wait are counted as %+v", b)
 	}
 	queued := b.Turns[turnv1.TurnStatus_TURN_STATUS_QUEUED]
 	for _, most := range []int64{100, 1} {
@@ -30,13 +30,13 @@ func totals(t *testing.T, s *store.Store) {
 			t.Errorf("of at most %d, the load is %+v, %v; want %+v", most, got, err, want)
 		}
 	}
-	end := func(id string, status turnv1.TurnStatus, reason string, at, cost int64) {
+	end := func(id, model string, status turnv1.TurnStatus, reason string, at, cost int64) {
 		write(t, s, func(ctx context.Context, tx *store.Tx) error {
 			_, turn, err := tx.LockTurn(ctx, tenant, id)
 			if err != nil {
 				return err
 			}
-			turn.EndTime, turn.Status, turn.Model = sqldb.Time(at), status, "house/"+reason
+			turn.EndTime, turn.Status, turn.Model = sqldb.Time(at), status, model
 			turn.End, turn.Usage = &turnv1.TurnEnded{Status: status, StopReason: reason}, &turnv1.Usage{
 				CostMicros: cost, ModelCalls: 2, ToolCalls: 1, InputTokens: 10, OutputTokens: 5,
 			}
@@ -49,34 +49,31 @@ func totals(t *testing.T, s *store.Store) {
 			})
 		})
 	}
-	end("trn_1", turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end", 9, 1_500_000)
-	end("trn_3", turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end", 8, 250_000)
-	end("trn_2", turnv1.TurnStatus_TURN_STATUS_FAILED, "error", 10, 0)
-	got, err := s.Totals(t.Context())
+	end("trn_1", "house/end", turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end", 9, 1_500_000)
+	end("trn_3", "house/end", turnv1.TurnStatus_TURN_STATUS_COMPLETED, "end", 8, 250_000)
+	end("trn_2", "house/error", turnv1.TurnStatus_TURN_STATUS_FAILED, "error", 9, 0)
+	end("trn_4", "house/end", turnv1.TurnStatus_TURN_STATUS_FAILED, "error", 10, 7)
+	sums, err := s.Sums(t.Context())
 	must(t, err)
 	want := []totalsdb.Total{
 		{Status: turnv1.TurnStatus_TURN_STATUS_COMPLETED, StopReason: "end", Turns: 2},
-		{Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: "error", Turns: 1},
+		{Status: turnv1.TurnStatus_TURN_STATUS_FAILED, StopReason: "error", Turns: 2},
 	}
-	if !slices.Equal(got, want) {
+	if got := sums.Totals(); !slices.Equal(got, want) {
 		t.Errorf("the totals are %+v, want %+v", got, want)
 	}
-	costs, err := s.Costs(t.Context())
-	must(t, err)
-	if want := []totalsdb.Cost{{Model: "house/end", Micros: 1_750_000}}; !slices.Equal(costs, want) {
+	if costs, want := sums.Costs(), []totalsdb.Cost{{Model: "house/end", Micros: 1_750_007}}; !slices.Equal(costs, want) {
 		t.Errorf("the costs are %+v, want %+v", costs, want)
 	}
 	agent := "a"
 	named := []totalsdb.Use{
-		{Tenant: tenant, Agent: agent, Model: "house/end", Turns: 2, ModelCalls: 4, ToolCalls: 2, Input: 20, Output: 10, CostMicros: 1_750_000},
+		{Tenant: tenant, Agent: agent, Model: "house/end", Turns: 3, ModelCalls: 6, ToolCalls: 3, Input: 30, Output: 15, CostMicros: 1_750_007},
 		{Tenant: tenant, Agent: agent, Model: "house/error", Turns: 1, ModelCalls: 2, ToolCalls: 1, Input: 10, Output: 5},
 	}
 	others := slices.Clone(named[1:])
 	others[0].Tenant, others[0].Agent, others[0].Model = "", "", ""
 	for most, want := range map[int][]totalsdb.Use{2: named, 1: {others[0], named[0]}} {
-		got, err := s.Uses(t.Context(), most)
-		must(t, err)
-		if !slices.Equal(got, want) {
+		if got := sums.Uses(most); !slices.Equal(got, want) {
 			t.Errorf("with %d names, what was used is %+v, want %+v", most, got, want)
 		}
 	}

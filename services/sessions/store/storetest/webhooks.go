@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/sessions/store"
+	"github.com/windlass-dev/windlass/services/sessions/store/totalsdb"
 	"github.com/windlass-dev/windlass/services/sessions/store/webhookdb"
 )
 
@@ -45,6 +46,14 @@ func claimDeliveries(t *testing.T, s *store.Store, nowUs int64, limit int, exclu
 	return out
 }
 
+// wantPending checks how many things are to be done, and since when the oldest waits.
+func wantPending(t *testing.T, read func(context.Context) (totalsdb.Pending, error), count, oldest int64) {
+	t.Helper()
+	if got, err := read(t.Context()); err != nil || got != (totalsdb.Pending{Count: count, Oldest: oldest}) {
+		t.Errorf("pending are %+v, %v; want %d, the oldest since %d", got, err, count, oldest)
+	}
+}
+
 func deliveries(t *testing.T, s *store.Store) {
 	addSession(t, s, "ses_1", "trn_1")
 	addWebhook(t, s, webhookdb.Webhook{ID: "whk_1", URL: "http://x"})
@@ -53,6 +62,7 @@ func deliveries(t *testing.T, s *store.Store) {
 	addDelivery(t, s, "whd_b", "whk_1", "ses_2", 10)
 	addDelivery(t, s, "whd_c", "whk_2", "ses_2", 15)
 	addDelivery(t, s, "whd_d", "whk_2", "ses_2", 99)
+	wantPending(t, s.ToDeliver, 4, 10)
 	for _, row := range []struct {
 		at   int64
 		not  []webhookdb.Receiver
@@ -68,6 +78,7 @@ func deliveries(t *testing.T, s *store.Store) {
 			t.Errorf("at %d: %s, want %s", row.at, got, row.want)
 		}
 	}
+	wantPending(t, s.ToDeliver, 4, 40) // the claims of a and b end then
 	write(t, s, func(ctx context.Context, tx *store.Tx) error {
 		d, err := tx.LockDelivery(ctx, tenant, "whk_1", "whd_b")
 		if err != nil {

@@ -15,13 +15,6 @@ import (
 // shards is how many rows count the same: turns of sessions with different ones end without waiting for each other.
 const shards = 16
 
-// Total is how many turns have ended in one way.
-type Total struct {
-	Status     turnv1.TurnStatus
-	StopReason string
-	Turns      int64
-}
-
 // Ended is a turn that ends.
 type Ended struct {
 	// SessionID is its session.
@@ -57,31 +50,6 @@ func CountEnded(ctx context.Context, tx sqldb.Tx, t Ended) error {
 		return fmt.Errorf("count a turn that ended: %w", err)
 	}
 	return nil
-}
-
-// Totals are how many turns of all tenants have ended, by outcome.
-func (s *Reader) Totals(ctx context.Context) ([]Total, error) {
-	all, err := sqldb.All(ctx, s.DB.Reader(), func(s sqldb.Scanner) (t Total, err error) {
-		err = s.Scan(&t.Status, &t.StopReason, &t.Turns)
-		return t, err
-	}, `SELECT status, stop_reason, CAST(sum(turns) AS BIGINT) FROM ended_totals WHERE turns > 0 GROUP BY status, stop_reason
-		ORDER BY status, stop_reason`)
-	return all, rows.Meaning(err)
-}
-
-// Cost is what turns with a model have cost, in millionths of the currency of the prices.
-type Cost struct {
-	Model  string
-	Micros int64
-}
-
-// Costs are what the turns of all tenants that have ended have cost, by model.
-func (s *Reader) Costs(ctx context.Context) ([]Cost, error) {
-	all, err := sqldb.All(ctx, s.DB.Reader(), func(s sqldb.Scanner) (c Cost, err error) {
-		err = s.Scan(&c.Model, &c.Micros)
-		return c, err
-	}, `SELECT model, CAST(sum(cost_micros) AS BIGINT) FROM ended_totals WHERE cost_micros > 0 GROUP BY model ORDER BY model`)
-	return all, rows.Meaning(err)
 }
 
 // Backlog is what waits in all tenants.

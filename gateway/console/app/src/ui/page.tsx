@@ -3,7 +3,7 @@ import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Failed } from "../api";
-import { login, logIn, whomToAsk } from "../store";
+import { isTaken, login, logIn, whomToAsk } from "../store";
 import { copy } from "./dialog";
 import { Id } from "./show";
 
@@ -108,7 +108,7 @@ const titles: Record<number, string> = {
   409: "This does not fit what there is", 412: "This has changed meanwhile", 429: "Too much at once",
 };
 
-/** WhomToAsk says who gives a permission that is missing, and which roles have it. */
+/** WhomToAsk says who gives a permission that is missing, and which roles have it, or that a rule takes it away. */
 export function WhomToAsk({ permission }: { permission: string }) {
   const roles = permission ? whomToAsk(permission) : [];
   return (
@@ -116,7 +116,9 @@ export function WhomToAsk({ permission }: { permission: string }) {
       Ask an administrator of your tenant{permission && <> for the permission <code>{permission}</code></>}.{" "}
       {roles.length > 0 && <>{roles.length > 1 ? "The roles" : "The role"} {roles.slice(0, 5).map((r, i) => <>{i > 0 && ", "}<b key={r}>{r}</b></>)}
         {roles.length > 5 && ` and ${roles.length - 5} more`} {roles.length > 1 ? "have" : "has"} it.</>}
-      {permission && !roles.length && "No role has it by itself: a rule or an access policy has to give it to you."}
+      {permission && !roles.length && (isTaken(permission)
+        ? "A rule takes it from you: a further role does not give it, until the rule is changed."
+        : "No role has it by itself: a rule or an access policy has to give it to you.")}
     </>
   );
 }
