@@ -1,7 +1,6 @@
 // Command docgen writes the generated pages of docs/reference (configuration, commands, events, domain events, errors, metrics and model
-// APIs), and the dashboards and rules in deploy. It also writes the comments of the API that are served by reflection.
-// With -check it writes nothing
-// and fails if a page is out of date.
+// APIs), and the dashboards and rules in deploy. It also writes the comments of the API that are served by reflection, and the types of the
+// API for the console. With -check it writes nothing and fails if a page is out of date.
 package main
 
 //go:generate go run . -root ../..
@@ -45,6 +44,7 @@ func pages() []page {
 		{reference + "model-apis.md", writeModelAPIs},
 		{reference + "metrics.md", writeMetrics},
 		{"libs/rpc/comment/comments.json", writeComments},
+		{"gateway/console/app/src/schema.ts", writeTypes},
 	}...)
 }
 

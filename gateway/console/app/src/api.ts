@@ -1,4 +1,5 @@
 // The public REST API, as far as the pages use it.
+import type * as schema from "./schema";
 import { parse, pretty } from "./json";
 
 /** Failed is a problem that the server answered (RFC 9457), or, with status 0, that it did not answer. */
@@ -61,26 +62,16 @@ export function query(of: Record<string, string | number | boolean | null | unde
   return text && `?${text}`;
 }
 
-export interface Agent {
-  id: string; display_name: string; description: string; model: string; tools: string[]; agents: string[]; revision: number;
-}
-export interface Me { tenant: string; subject: string; roles: string[]; permissions?: string[]; roles_with_permissions?: { role: string; permissions: string[] }[] }
-export interface Session {
-  id: string; agent_id: string; title: string; active_turn_id: string; create_time: string; update_time: string; parent_turn_id: string;
-  pinned?: boolean; archived?: boolean; labels?: Record<string, string>; agent_revision?: number;
-}
-export interface Turn {
-  id: string; session_id: string; agent_id: string; status: string; pending: { detail: string; action: string } | null; input_text?: string;
-  waiting_for?: { approval_id?: string; kind?: string; turn_id?: string }[] | null; create_time: string; output?: string; error?: { message: string; code: string } | null;
-}
-export interface Approval {
-  id: string; kind: string; status: string; session_id: string; turn_id: string; call_id: string; agent_id: string; tool: string;
-  arguments: unknown; arguments_json: string; arguments_hash: string; definition_hash: string; effect: string | null; rule: string; message: string;
-  authorization: Authorization | null; schema: Schema | null; approver_roles: string[]; quorum: number; decisions: { subject: string; approve: boolean; comment: string }[];
-  create_time: string; expire_time: string | null; verdict?: string;
-}
+/** Known is a message of a response: each field is there, and those named are set. */
+export type Known<T, Set extends keyof T = never> = Omit<Required<T>, Set> & { [F in Set]-?: NonNullable<T[F]> };
+
+export type Agent = Known<schema.Agent, "create_time" | "update_time">;
+export type Me = Partial<schema.Caller> & Pick<schema.Caller, "tenant" | "subject" | "roles">;
+export type Session = Known<schema.Session, "create_time" | "update_time">;
+export type Turn = Known<schema.Turn, "status" | "create_time">;
+export type Approval = Omit<Known<schema.Approval, "kind" | "status" | "create_time">, "authorization"> & { authorization: Authorization | null; verdict?: string };
 /** Authorization is what a user has to do before a call can be made for them: log in, or connect the source. */
-export interface Authorization { source: string; kind: string; connect_url: string }
+export type Authorization = Known<schema.Authorization, "kind">;
 export interface Schema {
   type?: string | string[]; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[]; title?: string; description?: string;
   items?: Schema; default?: unknown; format?: string; maxLength?: number; anyOf?: Schema[]; oneOf?: Schema[]; allOf?: Schema[]; $ref?: string; const?: unknown;

@@ -7,11 +7,9 @@ import { copy, Dialog, failed, toast } from "../ui/dialog";
 import { Field } from "../ui/form";
 import { Problem, WhomToAsk } from "../ui/page";
 import { When } from "../ui/show";
+import type * as schema from "../schema";
 
-export interface Share {
-  id: string; url?: string; access: string; audience: string; subjects?: string[]; live?: boolean; redact_tool_results?: boolean;
-  create_time?: string; expire_time?: string | null;
-}
+export type Share = schema.Share;
 
 const lasts: [string, string][] = [["86400", "a day"], ["604800", "a week"], ["2592000", "30 days"], ["31536000", "a year"]];
 
@@ -28,12 +26,12 @@ export function ShareDialog({ session, onClose }: { session: Session; onClose: (
   const make = async () => {
     problem.value = "";
     try {
-      const share = await post<Share>(`/v1/sessions/${part(session.id)}/shares`, {
+      const share = await post<schema.CreateShareResponse>(`/v1/sessions/${part(session.id)}/shares`, {
         access: access.value, audience: audience.value, live: live.value, redact_tool_results: redact.value,
         ...(audience.value === "named" && { subjects: subjects.value.split(/[\s,]+/).filter(Boolean) }),
         ttl_seconds: Number(lasting.value),
       });
-      made.value = new URL(share.url ?? "", location.origin).href;
+      made.value = new URL(share.url, location.origin).href;
       shares.reload();
     } catch (e) {
       problem.value = (e as Error).message;

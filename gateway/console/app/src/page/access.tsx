@@ -94,11 +94,12 @@ function ForWhom({ of: p }: { of: Policy }) {
   return <>{all.length ? all.map((m) => <div key={m}><code>{m}</code></div>) : "everybody"}</>;
 }
 
-const operators = ["equals", "not_equals", "contains", "not_contains", "matches"];
+const operators = ["equals", "not_equals", "contains", "not_contains", "matches"] as const;
+const effects = ["allow", "deny"] as const;
 const lines = (text: string) => text.split("\n").map((l) => l.trim()).filter(Boolean);
 const fresh: Policy = {
   name: "", description: "", priority: 0, disabled: false, matchers: [{ path: "roles", operator: "contains", values: [""] }], expression: "", tool_groups: [], tools: [],
-  permissions: [], effect: "allow", revision: 0, update_time: "",
+  permissions: [], effect: "allow", revision: 0, policy_revision: "", create_time: null, update_time: "",
 };
 
 /** bodyOf is what the API takes of a policy. */
@@ -116,12 +117,12 @@ function PolicyForm({ of: p, problem, named, onInput }: { of: Policy; problem: F
     <>
       {!named && <Field label="Name" error={wrong("name")}><input required value={p.name} onInput={(e) => set({ name: e.currentTarget.value })} /></Field>}
       <Field label="What it is for"><input value={p.description} onInput={(e) => set({ description: e.currentTarget.value })} /></Field>
-      <Field label="Effect"><select value={p.effect} onChange={(e) => set({ effect: e.currentTarget.value })}>{["allow", "deny"].map((x) => <option key={x} selected={x === p.effect}>{x}</option>)}</select></Field>
+      <Field label="Effect"><select value={p.effect} onChange={(e) => set({ effect: effects[e.currentTarget.selectedIndex] })}>{effects.map((x) => <option key={x} selected={x === p.effect}>{x}</option>)}</select></Field>
       <fieldset class="stack"><legend>For users whose claims all match</legend>
         {p.matchers.map((m, i) => (
           <div key={i} class="flow">
             <input aria-label={`Claim ${i + 1}`} placeholder="roles" value={m.path} onInput={(e) => matcher(i, { path: e.currentTarget.value })} />
-            <select aria-label={`Operator ${i + 1}`} onChange={(e) => matcher(i, { operator: e.currentTarget.value })}>{operators.map((o) => <option key={o} value={o} selected={o === m.operator}>{o.replaceAll("_", " ")}</option>)}</select>
+            <select aria-label={`Operator ${i + 1}`} onChange={(e) => matcher(i, { operator: operators[e.currentTarget.selectedIndex] })}>{operators.map((o) => <option key={o} value={o} selected={o === m.operator}>{o.replaceAll("_", " ")}</option>)}</select>
             <input aria-label={`Value ${i + 1}`} placeholder="values, with commas between" value={m.values.join(",")} onInput={(e) => matcher(i, { values: e.currentTarget.value.split(",").map((v) => v.trim()) })} />
             <button type="button" class="icon" aria-label={`Remove condition ${i + 1}`} onClick={() => set({ matchers: p.matchers.filter((_, j) => j !== i) })}>×</button>
           </div>

@@ -48,6 +48,7 @@ export default function AgentPage({ id, params }: PageProps) {
 
 const lines = (text: string) => text.split("\n").map((l) => l.trim()).filter(Boolean);
 
+const outcomes = [["", "report it to the model (default)"], ["report", "report it to the model"], ["park", "wait for a person"]] as const;
 type Draft = Pick<AgentRow, "display_name" | "description" | "model" | "instructions" | "tools" | "agents" | "banks" | "shields" | "memory" | "on_unknown_outcome">;
 
 function Form({ agent, done }: { agent: AgentRow; done: () => void }) {
@@ -84,7 +85,7 @@ function Form({ agent, done }: { agent: AgentRow; done: () => void }) {
         {area("banks", "Banks it answers from", "One a line.")}
         {area("shields", "Shields", "One a line: names of policy.shields in the configuration.")}
         <Field label="When the outcome of a call is unknown" error={wrong("on_unknown_outcome")}>
-          <select onChange={(e) => set({ on_unknown_outcome: e.currentTarget.value })}>{[["", "report it to the model (default)"], ["report", "report it to the model"], ["park", "wait for a person"]].map(([v, n]) => <option key={v} value={v} selected={v === now.on_unknown_outcome}>{n}</option>)}</select>
+          <select onChange={(e) => set({ on_unknown_outcome: outcomes[e.currentTarget.selectedIndex]?.[0] })}>{outcomes.map(([v, n]) => <option key={v} value={v} selected={v === now.on_unknown_outcome}>{n}</option>)}</select>
         </Field>
         {problem.value && <Problem of={problem.value} />}
         {Object.keys(changed.value).length > 0 && <details><summary>What changes</summary><Diff label="Changes" from={documentOf("agent", agent)} to={documentOf("agent", now)} /></details>}

@@ -3,10 +3,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Failed, patch, post, query, reach, remove } from "../api";
 import { bytes, count, visible } from "../format";
-import { number, type Bank, type Document, type Passage } from "../model";
+import { number, type Bank, type Document } from "../model";
 import { go, setParams, type PageProps } from "../route";
 import { can, confirmed, Dialog, Facts, failed, Field, Loading, Page, Problem, Status, Table, Tabs, toast, useLoad, usePages, When } from "../ui";
 import { modes } from "./knowledge";
+import type * as schema from "../schema";
 
 export default function BankPage({ id, params }: PageProps) {
   const path = `/v1/banks/${encodeURIComponent(id)}`;
@@ -96,7 +97,7 @@ function Upload({ bank, done }: { bank: string; done: () => void }) {
   );
 }
 
-interface Found { results: Passage[]; mode: string; skipped_bank_ids?: string[]; note?: string }
+type Found = schema.SearchBankResponse & Partial<schema.SearchBanksResponse>; // of one bank, or of all
 
 /** Passages searches a bank, or all that the caller may read. */
 export function Passages({ bank, params }: { bank: string; params: URLSearchParams }) {
@@ -141,7 +142,7 @@ export function Passages({ bank, params }: { bank: string; params: URLSearchPara
   );
 }
 
-interface Read { document: Document; start: string; end: string; text: string; text_bytes: string }
+type Read = schema.ReadDocumentResponse;
 
 /** Text shows a document, or a passage of it with what is around it. */
 function Text({ bank, params }: { bank: string; params: URLSearchParams }) {
@@ -154,7 +155,7 @@ function Text({ bank, params }: { bank: string; params: URLSearchParams }) {
   const cut = (a: number, b: number) => visible(new TextDecoder().decode(utf8.subarray(Math.max(0, a), Math.max(0, b))));
   const at = data ? number(data.start) : 0;
   return (
-    <Dialog title={data?.document.name ?? "Document"} wide onClose={close}>
+    <Dialog title={data?.document?.name ?? "Document"} wide onClose={close}>
       {problem && <Problem of={problem} />}
       {!data && !problem && <Loading />}
       {data && (

@@ -15,6 +15,7 @@ import { can } from "../store";
 import { Stream } from "../stream";
 import { ApiMenu, Dialog, failed, Id, Problem, useLoad, useTitle } from "../ui";
 import { TurnItems } from "../view/items";
+import type * as schema from "../schema";
 
 export default function ChatPage({ id }: PageProps) {
   const side = useSignal(false);
@@ -168,7 +169,7 @@ function MessageActions({ session, turn, at, latest }: { session: Session; turn:
   );
 }
 
-interface Message { id: string; role: string; content: { text?: string }[]; seq: number }
+type Message = Required<schema.Message>;
 
 /** Before shows what a branch has from the conversation that it comes from. */
 function Before({ session, forked }: { session: string; forked: NonNullable<Said["forked"]> }) {

@@ -29,7 +29,7 @@ export default function SessionsPage({ params }: PageProps) {
         columns={[
           { name: "Title", cell: ({ row, depth }) => <span class={`clip deep-${Math.min(depth, 6)}`}>{depth > 0 && <span class="unseen">sub-agent: </span>}{row.pinned && "★ "}{visible(row.title || row.id)}</span> },
           { name: "Agent", cell: ({ row }) => <a class="whole" href={`/agents/${row.agent_id}`}>{row.agent_id}</a> },
-          { name: "Status", cell: ({ row }) => <Status of={row.status || (row.active_turn_id ? "running" : "done")} /> },
+          { name: "Status", cell: ({ row }) => <Status of={row.active_turn_id ? "running" : "done"} /> },
           { name: "User", cell: ({ row }) => <span class="whole">{row.subject}</span>, narrow: "hide" },
           { name: "Labels", cell: ({ row }) => Object.entries(row.labels ?? {}).map(([k, v]) => <span key={k} class="tag">{k}={v}</span>), narrow: "hide" },
           { name: "Turns", cell: ({ row }) => (row.active_turn_id ? <a href={`/turns/${row.active_turn_id}`}>active turn</a> : <span class="dim">ended</span>), narrow: "hide" },

@@ -9,12 +9,10 @@ import { go, type PageProps } from "../route";
 import { login, logIn, me } from "../store";
 import { Loading, Problem, useTitle, When } from "../ui";
 import { Payload } from "../view/items";
+import type * as schema from "../schema";
 
-interface Part { text?: string; uri?: string; name?: string; media_type?: string; size?: string | number; citations?: { number: number; document_name: string; page: number; quote: string }[] }
-interface Message {
-  seq: number | string; role: string; content: Part[]; tool_calls: { tool: string; arguments_json: string }[]; tool: string; is_error: boolean; redacted: boolean; create_time: string;
-}
-interface Shared { title: string; access: string; live: boolean; messages: Message[]; next_page_token: string; expire_time: string | null }
+type Message = schema.SharedMessage;
+type Shared = schema.GetSharedResponse;
 
 function useShared(token: string) {
   const shared = useSignal<Shared | null>(null);
@@ -98,7 +96,7 @@ function SharedMessage({ of: m }: { of: Message }) {
     );
   }
   if (m.role === "user") {
-    return <div class="user"><div class="bubble">{text}{files.map((f) => <span key={f.name} class="attached"><span class="tag">{f.name || f.uri}{f.size ? ` · ${bytes(Number(f.size))}` : ""}</span></span>)}</div></div>;
+    return <div class="user"><div class="bubble">{text}{files.map((f) => <span key={f.name} class="attached"><span class="tag">{f.name || f.uri}{Number(f.size) ? ` · ${bytes(Number(f.size))}` : ""}</span></span>)}</div></div>;
   }
   const cites = m.content.flatMap((p) => p.citations ?? []);
   return (

@@ -1,7 +1,7 @@
 // A source: its health, what has changed there, the user's connection, its tools and its settings.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { call, patch, post, remove, type Failed } from "../api";
+import { call, patch, post, remove, type Failed, type Known } from "../api";
 import { short, visible, webAddress } from "../format";
 import type { Drifted, SourceRow, ToolRow } from "../model";
 import { go, type PageProps } from "../route";
@@ -9,6 +9,7 @@ import { can, confirmed, Empty, Facts, failed, Json, JsonField, Loading, Page, P
 import { Diff } from "../view/diff";
 import { Breaker, sourceState, sync } from "./sources";
 import { CallTable, Effect, toolState } from "./tools";
+import type * as schema from "../schema";
 
 const perUser = new Set(["oauth2_authorization_code"]);
 
@@ -86,9 +87,9 @@ function Drift({ source: s, done }: { source: SourceRow; done: () => void }) {
   );
 }
 
-interface Connected { source: string; state: string; issuer: string; scopes: string[]; create_time: string; expire_time: string | null; refreshable: boolean }
+type Connected = Known<schema.Connection, "state" | "create_time">;
 const ended = new Set(["connected", "failed", "expired"]);
-interface Attempt { id: string; state: string; connect_url: string; error: string }
+type Attempt = Known<schema.ConnectionAttempt, "state">;
 
 function Connection({ source: s }: { source: SourceRow }) {
   const path = `/v1/connections/${encodeURIComponent(s.name)}`;

@@ -7,6 +7,7 @@ import { number, type SourceRow } from "../model";
 import { go } from "../route";
 import { Changed } from "./tools";
 import { can, Dialog, failed, Field, Page, Problem, Status, Table, toast, usePages, When } from "../ui";
+import type * as schema from "../schema";
 
 export default function SourcesPage() {
   const { rows, more, problem, reload } = usePages<SourceRow>("/v1/sources?page_size=200", "sources");
@@ -38,7 +39,7 @@ export const sourceState = (s: SourceRow) => (s.disabled ? "disabled" : s.drifte
 const breakers: Record<string, string> = { closed: "go through", open: "stopped after failures", half_open: "are tried again" };
 export const Breaker = ({ of }: { of: string }) => <span class={of === "open" ? "bad-text" : ""}>{breakers[of] ?? of}</span>;
 
-interface Synced { added: string[]; removed: string[]; changed: string[]; total: number; failed: string[]; drifted: string[] }
+type Synced = schema.SyncResult;
 
 /** sync reads a source again, and says what has changed. */
 export async function sync(name: string, done: () => void) {

@@ -9,6 +9,7 @@ import {
   can, Confirm, confirmed, Copy, Dialog, Facts, failed, Field, Filters, Id, Json, Page, Problem, Status, Table, Tabs, toast, useFiltered, useLoad, usePages, When, type Filter,
 } from "../ui";
 import { Verify } from "./access";
+import type * as schema from "../schema";
 
 const apis: Record<string, string> = { health: "/readyz", events: "/v1/events", schedules: "/v1/schedules", webhooks: "/v1/webhooks", secrets: "/v1/secrets" };
 
@@ -26,7 +27,7 @@ export default function SystemPage({ params }: PageProps) {
   );
 }
 
-interface Cache { available: boolean; results: string; size_bytes: string; hits: string; misses: string; hit_rate: number; failures: string }
+type Cache = schema.ToolCacheStats;
 
 function Health() {
   const r = ready.value;
@@ -230,7 +231,7 @@ function NewWebhook({ onClose }: { onClose: (secret: string) => void }) {
   );
 }
 
-interface Secret { name: string; description: string; version: number; set_by: string; update_time: string }
+type Secret = schema.Secret;
 
 function Secrets() {
   const { rows, more, problem, reload } = usePages<Secret>("/v1/secrets?page_size=200", "secrets");

@@ -9,6 +9,7 @@ import { Failed } from "../api";
 import { duration, visible } from "../format";
 import { Matrix, useSubjects } from "../view/access";
 import { CallTable, Effect, toolState, useStats } from "./tools";
+import type * as schema from "../schema";
 
 export default function ToolPage({ id, params }: PageProps) {
   const path = `/v1/tools/${encodeURIComponent(id)}`;
@@ -40,9 +41,7 @@ export default function ToolPage({ id, params }: PageProps) {
   );
 }
 
-interface Invoked {
-  content: { text?: string; link?: { uri: string }; blob?: { media_type: string } }[]; structured_content: unknown; is_error: boolean; cached: boolean; latency_ms: number; execution_id: string;
-}
+type Invoked = schema.InvokeToolResponse;
 
 const schemaOf = (text: string): Schema | null => { try { return text ? parse(text) as Schema : null; } catch { return null; } };
 

@@ -1,6 +1,6 @@
 // Usage: what turns have used over time and for whom, budgets, quotas, and models with their health.
 import { useSignal } from "@preact/signals";
-import { patch, post, query, remove } from "../api";
+import { patch, post, query, remove, type Known } from "../api";
 import { slots, type Bar } from "../bars";
 import { count, micros, money } from "../format";
 import { number, type Budget, type BudgetNode, type UsageRow } from "../model";
@@ -10,6 +10,7 @@ import {
   can, Confirm, confirmed, failed, Field, Filters, Loading, Money, Page, Problem, Status, Table, Tabs, toast, Tree, useLoad, usePages, useTime, When, type Branch, type Column,
 } from "../ui";
 import { Chart, Meter } from "../view/bars";
+import type * as schema from "../schema";
 
 const apis: Record<string, string> = { budgets: "/v1/budgets", quotas: "/v1/quotas", models: "/v1/models" };
 
@@ -82,7 +83,7 @@ function Used({ tab, params }: { tab: string; params: URLSearchParams }) {
 function overTime(rows: UsageRow[], from: string, hourly: boolean): UsageRow[] {
   const of = new Map(rows.map((r) => [(r.time ?? r.key).slice(0, hourly ? 13 : 10), r]));
   return slots(Date.parse(from), Date.now(), hourly ? "hour" : "day").map((key) => ({
-    ...(of.get(key) ?? { time: null, turns: "0", input_tokens: "0", output_tokens: "0", cost_micros: "0", tool_calls: "0", failed: "0" }), key,
+    ...(of.get(key) ?? { time: null, turns: "0", model_calls: "0", input_tokens: "0", output_tokens: "0", cost_micros: "0", tool_calls: "0", failed: "0" }), key,
   }));
 }
 
@@ -116,13 +117,10 @@ function uses(b: Budget) {
 }
 
 function Budgets() {
-  const tree = useLoad<{ roots: BudgetNode[] }>("/v1/budgets:tree", 2000);
-  const flat = useLoad<{ budgets: Budget[] }>(tree.problem?.status === 404 ? "/v1/budgets?page_size=200" : null, 2000);
+  const { data: tree, problem, reload } = useLoad<{ roots: BudgetNode[] }>("/v1/budgets:tree", 2000);
   const edited = useSignal<Budget | "new" | null>(null);
-  const roots = tree.data?.roots ?? flat.data?.budgets.map((budget): BudgetNode => ({ budget, children: [] })) ?? null;
-  const problem = tree.problem?.status === 404 ? flat.problem : tree.problem;
-  const reload = () => { tree.reload(); flat.reload(); };
-  const branch = (n: BudgetNode): Branch => ({ id: n.budget.id, head: <BudgetLine of={n.budget} onEdit={() => { edited.value = n.budget; }} done={reload} />, children: n.children?.map(branch) });
+  const roots = tree?.roots;
+  const branch = (n: BudgetNode): Branch => ({ id: n.budget.id, head: <BudgetLine of={n.budget} onEdit={() => { edited.value = n.budget; }} done={reload} />, children: n.children.map(branch) });
   return (
     <>
       <p class="flow"><span class="dim grow">What running turns may still use is reserved before they use it: <span class="key used" /> used, <span class="key reserved" /> reserved. A turn counts on every budget above it.</span>
@@ -139,7 +137,7 @@ function BudgetLine({ of: b, onEdit, done }: { of: Budget; onEdit: () => void; d
   const drop = async () => {
     if (await confirmed("Delete the budget?", "What it limited is not limited by it any more.", "Delete", true)) remove(`/v1/budgets/${b.id}`).then(done, failed);
   };
-  const title = { tenant: "Whole tenant", agent: `Agent ${b.target}`, subject: `User ${b.target}`, session: `Conversation ${b.target}` }[b.scope] ?? `${b.scope} ${b.target}`;
+  const title = { tenant: "Whole tenant", agent: `Agent ${b.target}`, subject: `User ${b.target}`, session: `Conversation ${b.target}`, "": b.target }[b.scope];
   return (
     <span class="budget">
       <span class="flow"><b>{title}</b> <span class="dim">{!b.period || b.period === "none" ? "for good" : `per ${b.period}`}{b.period_start && <>, began <When at={b.period_start} /></>}, warns at {b.warn_at} %</span>
@@ -151,6 +149,7 @@ function BudgetLine({ of: b, onEdit, done }: { of: Budget; onEdit: () => void; d
 }
 
 const scopes = [["tenant", "Whole tenant"], ["agent", "Agent"], ["subject", "User"]] as const;
+const periods = ["day", "month", "none"] as const;
 
 function EditBudget({ of, onClose }: { of: Budget | null; onClose: () => void }) {
   const b = useSignal({ scope: of?.scope ?? "tenant", target: of?.target ?? "", period: of?.period ?? "day", max_tokens: of?.max_tokens ?? "", max_cost: of?.max_cost ?? "", max_tool_calls: of?.max_tool_calls ?? "" });
@@ -164,10 +163,10 @@ function EditBudget({ of, onClose }: { of: Budget | null; onClose: () => void })
   return (
     <Confirm title={of ? "Edit a budget" : "New budget"} action="Save" onYes={save} onNo={onClose}>
       {!of && <>
-        <Field label="Of"><select onChange={(e) => set({ scope: e.currentTarget.value })}>{scopes.map(([s, name]) => <option key={s} value={s}>{name}</option>)}</select></Field>
+        <Field label="Of"><select onChange={(e) => set({ scope: scopes[e.currentTarget.selectedIndex]?.[0] })}>{scopes.map(([s, name]) => <option key={s} value={s}>{name}</option>)}</select></Field>
         {b.value.scope !== "tenant" && <Field label={b.value.scope === "agent" ? "Agent" : "User"}><input required list="budget-targets" value={b.value.target} onInput={(e) => set({ target: e.currentTarget.value })} />
           <datalist id="budget-targets">{b.value.scope === "agent" && agents.value?.map((a) => <option key={a.id} value={a.id} />)}</datalist></Field>}
-        <Field label="Per"><select onChange={(e) => set({ period: e.currentTarget.value })}>{["day", "month", "none"].map((p) => <option key={p}>{p}</option>)}</select></Field>
+        <Field label="Per"><select onChange={(e) => set({ period: periods[e.currentTarget.selectedIndex] })}>{periods.map((p) => <option key={p}>{p}</option>)}</select></Field>
       </>}
       <Field label="Tokens" hint="Empty or 0: no limit."><input inputMode="numeric" pattern="[0-9]*" value={b.value.max_tokens} onInput={(e) => set({ max_tokens: e.currentTarget.value })} /></Field>
       <Field label="Cost in US dollars" hint="Empty: no limit."><input inputMode="decimal" value={b.value.max_cost} onInput={(e) => set({ max_cost: e.currentTarget.value })} /></Field>
@@ -176,8 +175,8 @@ function EditBudget({ of, onClose }: { of: Budget | null; onClose: () => void })
   );
 }
 
-interface Quota { id: string; requests_per_minute: string; concurrent_turns: string; tokens_per_day: string; tool_calls_per_day: string; update_time: string }
-interface QuotaUse { scope: string; limit: string; max: string; used: string; reset_time: string | null }
+type Quota = schema.Quota;
+type QuotaUse = schema.QuotaUse;
 
 const limits = ["requests_per_minute", "concurrent_turns", "tokens_per_day", "tool_calls_per_day"] as const;
 const words = (name: string) => name.replaceAll("_", " ");
@@ -226,7 +225,7 @@ function EditQuota({ of, onClose }: { of: Quota | null; onClose: () => void }) {
   );
 }
 
-interface Health { name: string; kind: string; status: string; until: string | null; failures: number; reason: string; change_time: string }
+type Health = Known<schema.ModelHealth, "status">;
 
 function Models() {
   const health = useLoad<{ entries: Health[] }>("/v1/model-health?page_size=200", 5000);

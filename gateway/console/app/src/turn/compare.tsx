@@ -7,11 +7,12 @@ import { setParams } from "../route";
 import { Field, Id, Json, Loading, Problem, Status, Table, useLoad } from "../ui";
 import { Diff } from "../view/diff";
 import type { TurnDetail } from "./standing";
+import type * as schema from "../schema";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type Any = any; // of the API
-interface Side { call_id: string; arguments_json: string; result: string; is_error: boolean; open: boolean; taken_over: boolean; recorded: boolean }
-interface Row { tool: string; a: Side | null; b: Side | null; same_arguments: boolean; same_result: boolean; n: number }
+type Side = schema.ComparedSide;
+type Row = schema.ComparedCall & { n: number };
 
 export function CompareTab({ turn, params }: { turn: TurnDetail; params: URLSearchParams }) {
   const other = params.get("with") ?? "";

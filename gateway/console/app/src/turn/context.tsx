@@ -1,17 +1,14 @@
 // What the model read at a step, part by part, and what is new in it since the step before.
 import { bytes, count, visible } from "../format";
 import { setParams, withParams } from "../route";
-import { part } from "../api";
+import { part, type Known } from "../api";
 import type { Timeline } from "../timeline";
 import { Json, Loading, Problem, useLoad } from "../ui";
+import type * as schema from "../schema";
 
-interface Part {
-  kind: string; role: string | null; name: string; text: string; tokens: number | string; origin: Record<string, unknown> | null; media_type?: string; size?: number | string;
-}
-interface Context {
-  step: number; model: string; parts: Part[]; tokens: number | string; counted: string; truncated?: boolean; compacted?: number;
-  diff?: { op: "same" | "added" | "removed"; part: Part }[];
-}
+type Part = Known<schema.ContextPart, "kind">;
+interface Difference { op: schema.ContextDiffOp; part: Part }
+type Context = Omit<schema.TurnContext, "parts" | "diff"> & { parts: Part[]; diff: Difference[] };
 
 const kinds: Record<string, string> = { system: "Instructions", tools: "Tools", memory: "Memory", message: "Messages", tool_result: "Results", citation: "Passages" };
 
@@ -39,11 +36,11 @@ export function ContextTab({ t, params }: { t: Timeline; version: number; params
       {loaded.problem && <Problem of={loaded.problem} />}
       {!c && !loaded.problem && steps.length > 0 && <Loading />}
       {c && <TokenBar of={c} />}
-      {c && (c.compacted ?? 0) > 0 && <p class="note">A summary, and what is kept with it, replaces older messages: the first {count(c.compacted!, "message")} here.</p>}
+      {c && c.compacted > 0 && <p class="note">A summary, and what is kept with it, replaces older messages: the first {count(c.compacted, "message")} here.</p>}
       {c?.truncated && <p class="note">Older messages did not fit and were left out.</p>}
       {c && (
         <ol class="tl-parts" aria-label="What the model read">
-          {grouped(diff && c.diff ? c.diff : c.parts.map((p) => ({ op: "same" as const, part: p })), diff).map((g, i) => (g.length === 1
+          {grouped(diff ? c.diff : c.parts.map((p) => ({ op: "same" as const, part: p })), diff).map((g, i) => (g.length === 1
             ? <PartView key={i} op={g[0]!.op} of={g[0]!.part} diff={diff} turn={t.turn} />
             : (
               <li key={i} class="tl-part">
@@ -59,8 +56,6 @@ export function ContextTab({ t, params }: { t: Timeline; version: number; params
     </div>
   );
 }
-
-type Difference = NonNullable<Context["diff"]>[number];
 
 /** grouped puts together what a reader skips: tools one after the other, and in a comparison what is the same. */
 function grouped(of: Difference[], diff: boolean): Difference[][] {
@@ -97,7 +92,7 @@ function PartView({ op, of: p, diff, turn }: { op: "same" | "added" | "removed";
     <li class={`tl-part ${op}`}>
       <details open={diff ? op !== "same" : p.kind !== "tools"}>
         <summary>
-          <span class={`tl-dot part-${p.kind}`} aria-hidden="true" />{kinds[p.kind] ?? p.kind}{p.role && p.role !== p.kind && ` · ${p.role}`}{p.name && <> · <code>{visible(p.name.slice(0, 200))}</code></>}
+          <span class={`tl-dot part-${p.kind}`} aria-hidden="true" />{kinds[p.kind] ?? p.kind}{p.role && ` · ${p.role}`}{p.name && <> · <code>{visible(p.name.slice(0, 200))}</code></>}
           <span class="figure dim"> {count(Number(p.tokens), "token")}</span>{op !== "same" && <span class={`tag ${op}`}>{marks[op]}</span>}
         </summary>
         {p.media_type && <p class="dim">{p.media_type}, {bytes(Number(p.size ?? 0))}</p>}

@@ -1,1 +1,0 @@
-import{a,b}from"./chunk-5WVB7TJN.js";import"./chunk-ITGPK5C7.js";import"./chunk-WBLWCETB.js";import"./chunk-SSLKKD7R.js";import"./chunk-JZIFB2SJ.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-3NNUPSM6.js";import"./chunk-OK4OTFKD.js";import"./chunk-ZLMIOOQB.js";import"./chunk-K23Q4Y7X.js";import"./chunk-DCYRGVZG.js";import"./chunk-WOT6VMZA.js";export{b as Verify,a as default};

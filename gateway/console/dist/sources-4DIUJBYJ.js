@@ -1,0 +1,1 @@
+import{a,b,c,d}from"./chunk-NUTHVBDZ.js";import"./chunk-WHAR6E4F.js";import"./chunk-ZLMIOOQB.js";import"./chunk-K23Q4Y7X.js";import"./chunk-DCYRGVZG.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

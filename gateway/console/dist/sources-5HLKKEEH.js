@@ -1,1 +1,0 @@
-import{a,b,c,d}from"./chunk-LWLZ4TWE.js";import"./chunk-4MFGBJXH.js";import"./chunk-WBLWCETB.js";import"./chunk-SSLKKD7R.js";import"./chunk-JZIFB2SJ.js";import"./chunk-WOT6VMZA.js";export{c as Breaker,a as default,b as sourceState,d as sync};

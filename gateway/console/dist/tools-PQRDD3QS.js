@@ -1,0 +1,1 @@
+import{a,b,c,d,e,f}from"./chunk-WHAR6E4F.js";import"./chunk-ZLMIOOQB.js";import"./chunk-K23Q4Y7X.js";import"./chunk-DCYRGVZG.js";import"./chunk-WOT6VMZA.js";export{f as CallTable,b as Changed,e as Effect,a as default,d as toolState,c as useStats};

@@ -1,1 +1,0 @@
-import{a,b,c,d,e,f}from"./chunk-4MFGBJXH.js";import"./chunk-WBLWCETB.js";import"./chunk-SSLKKD7R.js";import"./chunk-JZIFB2SJ.js";import"./chunk-WOT6VMZA.js";export{f as CallTable,b as Changed,e as Effect,a as default,d as toolState,c as useStats};
