@@ -90,11 +90,11 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 
 .PHONY: dist
 dist: $(TOOLS)/.supply ## Make the archives of a release in dist/, with checksums, bills of materials and provenance (VERSION=v0.1.0, PLATFORMS)
-	@GO=$(GO) TOOLS=$(TOOLS) PLATFORMS="$(PLATFORMS)" ./scripts/dist.sh "$(VERSION)"
+	@GO=$(GO) TOOLS=$(TOOLS) PLATFORMS="$(PLATFORMS)" PGO="$(PGO)" ./scripts/dist.sh "$(VERSION)"
 
 .PHONY: images
 images: $(TOOLS)/.supply ## Make the container images of a release in dist/images, without an engine (VERSION=v0.1.0; PUSH=registry/prefix, SIGN_KEY=key.pem)
-	@GO=$(GO) TOOLS=$(TOOLS) PUSH="$(PUSH)" SIGN_KEY="$(SIGN_KEY)" ./scripts/images.sh "$(VERSION)"
+	@GO=$(GO) TOOLS=$(TOOLS) PLATFORMS="$(PLATFORMS)" PGO="$(PGO)" PUSH="$(PUSH)" SIGN_KEY="$(SIGN_KEY)" ./scripts/images.sh "$(VERSION)"
 
 bin/windlass-temporal: $(TEMPORAL_SRC)
 	@echo "building the Temporal dev server: the first time takes some minutes, later builds seconds"

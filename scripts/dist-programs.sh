@@ -12,7 +12,8 @@ date=$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
 [ -z "$(git status --porcelain --untracked-files=no)" ] || { echo "dist: files are changed: commit them first, so that the release is what the commit gives" >&2; exit 1; }
 app=github.com/windlass-dev/windlass/internal/cli/app
 stamp="-s -w -X main.version=$version -X $app.commit=$commit -X $app.date=$date"
-of="$version $commit $("$go" version)"
+pgo=${PGO--pgo=cmd/profile.pgo}
+of="$version $commit $("$go" version) $pgo"
 
 # bill writes the bill of materials of a program. What the tool logs is shown only when it fails.
 bill() {
@@ -22,7 +23,7 @@ bill() {
 # build builds what a platform has.
 build() {
 	mkdir -p "$one/examples"
-	"$go" build -pgo=cmd/profile.pgo -ldflags "$stamp" -o "$one/" ./cmd/windlass
+	"$go" build ${pgo:+"$pgo"} -ldflags "$stamp" -o "$one/" ./cmd/windlass
 	"$go" build -ldflags "-s -w" -o "$one/examples/" ./examples/calculator ./examples/notes
 	GOWORK=off "$go" -C deploy/temporal build -ldflags "-s -w" -o "$one/windlass-temporal$exe" .
 	bill "$one" windlass "$exe"
@@ -32,7 +33,7 @@ build() {
 	# Servers run Linux.
 	[ "$GOOS" = linux ] || return 0
 	mkdir -p "$server"
-	"$go" build -pgo=cmd/profile.pgo -ldflags "$stamp" -o "$server/" ./cmd/windlassd
+	"$go" build ${pgo:+"$pgo"} -ldflags "$stamp" -o "$server/" ./cmd/windlassd
 	bill "$server" windlassd ""
 }
 for platform in $PLATFORMS; do

@@ -5,10 +5,15 @@ set -eu
 
 version=$1
 out=$PWD/dist/images
-of=$(PLATFORMS="linux/amd64 linux/arm64" ./scripts/dist-programs.sh "$version")
+linux=
+for platform in $PLATFORMS; do
+	case $platform in linux/*) linux="$linux $platform" ;; esac
+done
+of=$(PLATFORMS=$linux ./scripts/dist-programs.sh "$version")
 key=
 [ -z "${SIGN_KEY:-}" ] || key=$(realpath "$SIGN_KEY")
 programs=$PWD/bin/dist
 rm -rf "$out"
 export GOWORK=off CGO_ENABLED=0
-exec "${GO:-go}" -C tools/images run . -version "$version" -commit "${of% *}" -date "${of#* }" -programs "$programs" -out "$out" -push "${PUSH:-}" -key "$key"
+exec "${GO:-go}" -C tools/images run . -version "$version" -commit "${of% *}" -date "${of#* }" -programs "$programs" \
+	-platforms "$linux" -out "$out" -push "${PUSH:-}" -key "$key"

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&m.Version, "version", "", "the `version` that is the tag of the images, like v0.1.0")
 	flags.StringVar(&m.Commit, "commit", "", "the `commit` that the programs were built from")
 	flags.StringVar(&m.Programs, "programs", "bin/dist", "`folder` with the programs, in folders like windlassd/linux_amd64")
+	platforms := flags.String("platforms", "linux/amd64 linux/arm64", "the `platforms` of the images; those of other systems than Linux are left out")
 	flags.StringVar(&m.dir, "out", "dist/images", "`folder` for the archives")
 	flags.StringVar(&m.prefix, "push", "", "registry and `prefix` to push the images to, like "+registry+"; empty: to none")
 	key := flags.String("key", "", "`file` with an ECDSA key on P-256 (PEM) that signs what is pushed")
@@ -88,6 +90,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-date %q is no time in RFC 3339: %w", *date, err)
 	}
 	m.Time = at.UTC()
+	m.Platforms = slices.DeleteFunc(strings.Fields(*platforms), func(p string) bool { return !strings.HasPrefix(p, "linux/") })
 	if *key != "" {
 		text, err := os.ReadFile(*key)
 		if err != nil {

@@ -31,6 +31,8 @@ type Release struct {
 	Time time.Time
 	// Programs is a folder with those of each archive and platform below it, named like windlass/linux_amd64.
 	Programs string
+	// Platforms are those of the images, like linux/amd64.
+	Platforms []string
 
 	// layers are those that images share, by what is in them.
 	layers map[string]v1.Layer
@@ -47,20 +49,23 @@ type Image struct {
 	Command    []string
 }
 
-// platforms are those of the images.
-func platforms() []v1.Platform {
-	return []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
-}
-
 // Index returns the image for all platforms. Its manifests are, for each, the image and the bills of materials of its programs, which refer to it
 // as their subject and have no platform.
 func (r *Release) Index(i Image) (v1.ImageIndex, error) {
 	if !strings.HasPrefix(r.Version, "v") || r.Commit == "" || r.Time.IsZero() {
 		return nil, errors.New("a version like v0.1.0, the commit and its time are needed")
 	}
+	if len(r.Platforms) == 0 {
+		return nil, errors.New("a platform like linux/amd64 is needed")
+	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	var manifests []mutate.IndexAddendum
-	for _, p := range platforms() {
+	for _, name := range r.Platforms {
+		os, arch, ok := strings.Cut(name, "/")
+		if !ok || os != "linux" {
+			return nil, fmt.Errorf("the platform %q is none like linux/amd64", name)
+		}
+		p := v1.Platform{OS: os, Architecture: arch}
 		image, err := r.image(i, p)
 		if err != nil {
 			return nil, fmt.Errorf("%s for %s: %w", i.Name, p, err)

@@ -51,7 +51,10 @@ func built(t *testing.T) *oci.Release {
 			}
 		}
 	}
-	return &oci.Release{Version: "v1.2.3", Commit: "4be1d1cd", Source: "https://example.com/windlass", Time: at, Programs: dir}
+	return &oci.Release{
+		Version: "v1.2.3", Commit: "4be1d1cd", Source: "https://example.com/windlass", Time: at, Programs: dir,
+		Platforms: []string{"linux/amd64", "linux/arm64"},
+	}
 }
 
 func daemon() oci.Image {
@@ -452,6 +455,8 @@ func TestWhatCannotBeAnImageIsRefused(t *testing.T) {
 	t.Parallel()
 	for title, change := range map[string]func(r *oci.Release, i *oci.Image){
 		"no version":              func(r *oci.Release, _ *oci.Image) { r.Version = "" },
+		"no platform":             func(r *oci.Release, _ *oci.Image) { r.Platforms = nil },
+		"a platform of a desktop": func(r *oci.Release, _ *oci.Image) { r.Platforms = []string{"darwin/arm64"} },
 		"no commit":               func(r *oci.Release, _ *oci.Image) { r.Commit = "" },
 		"a program that is lost":  func(_ *oci.Release, i *oci.Image) { i.Programs = []string{"windlassd/{platform}/nothing"} },
 		"a bill that is no JSON":  func(r *oci.Release, _ *oci.Image) { spoil(t, r, "sbom-windlassd.cdx.json", "x", 0o644) },
