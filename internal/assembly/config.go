@@ -80,7 +80,8 @@ type DatabaseConfig struct {
 // open returns how to open the database of a role.
 func (c DatabaseConfig) open(role string, log *slog.Logger) sqldb.Config {
 	return sqldb.Config{
-		URL: c.databaseURL(role), Schema: role, MaxConns: c.MaxConns, FlushOn: c.Flush, Log: log, Migrations: c.Migrate, MigrationWait: c.MigrateWait,
+		URL: c.databaseURL(role), Schema: role, MaxConns: c.MaxConns, FlushOn: c.Flush, Log: log,
+		Migrations: c.Migrate, MigrationWait: c.MigrateWait,
 		StatementTimeout: c.StatementTimeout, LockTimeout: c.LockTimeout,
 	}
 }

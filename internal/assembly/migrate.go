@@ -21,8 +21,8 @@ func Stored() []string {
 	return out
 }
 
-// Migrate brings the tables of roles up to date, whatever database.migrate says, and returns what it did. No role starts. Processes of this version
-// and of the one before may run; with SQLite no process may have the files. After an error, what is returned is done.
+// Migrate brings the tables of roles up to date, whatever database.migrate says, and returns what it did. No role starts. Processes of this
+// version and of the one before may run; with SQLite no process may have the files. After an error, what is returned is done.
 func Migrate(ctx context.Context, cfg Config, roles []string, log *slog.Logger) ([]sqldb.Migrated, error) {
 	cfg.Database.Migrate = sqldb.MigrateAuto
 	var done []sqldb.Migrated

@@ -43,9 +43,10 @@ var (
 	ErrOlder = errors.New("the database is of a version of Windlass before the first release, which this version cannot read: start with an " +
 		"empty data directory or database, or start the version that wrote it")
 	// ErrUnmigrated means that the schema lacks migrations of this version, and this process may not or shall not apply them.
-	ErrUnmigrated = errors.New("the tables are of an earlier version than this one needs: run \"windlassd migrate\" of this version as the owner " +
-		"of the schemas (docs/how-to/upgrades.md)")
-	// ErrTimeout means that a statement took longer than Config.StatementTimeout, or waited longer than Config.LockTimeout. It was rolled back.
+	ErrUnmigrated = errors.New("the tables are of an earlier version than this one needs: run \"windlassd migrate\" of this version as the " +
+		"owner of the schemas (docs/how-to/upgrades.md)")
+	// ErrTimeout means that a statement took longer than Config.StatementTimeout, or waited longer than Config.LockTimeout. It was rolled
+	// back.
 	ErrTimeout error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE,
 		"a statement took longer than database.statement_timeout, or waited longer than database.lock_timeout")
 	// ErrMissing means that a file is not there, or empty, though its data directory has had it.

@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/testpoll"
 )
 
-// TestFailOver: with the URLs of a primary and its replica in one, a database is used again when the replica has taken over, without a restart.
+// TestFailOver: with the servers of a primary and its replica in one URL, a database is used again when the replica has taken over.
 func TestFailOver(t *testing.T) {
 	primary := testpg.Own(t)
 	replica := primary.Replica()

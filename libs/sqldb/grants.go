@@ -7,9 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Grants returns statements for PostgreSQL after which a role may read and change rows of the schemas, and nothing else: it cannot change their
-// tables, and does not see other schemas. The owner of the schemas runs them once, after the first Migrate; tables that it adds later have the same
-// grants. The role must exist. Running them again changes nothing.
+// Grants returns statements for PostgreSQL after which a role may read and change rows of the schemas, and nothing else: it cannot change
+// their tables, and does not see other schemas. The owner of the schemas runs them once, after the first Migrate; tables that it adds later
+// have the same grants. The role must exist. Running them again changes nothing.
 func Grants(schemas []string, role string) (string, error) {
 	if role == "" || len(role) > 63 || strings.ContainsFunc(role, func(r rune) bool { return r < ' ' }) {
 		return "", fmt.Errorf("role %q: want a name of 1 to 63 bytes", role)

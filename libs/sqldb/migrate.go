@@ -20,8 +20,8 @@ import (
 // "-- +sqlite" or "-- +postgres" are for that engine only, up to the next such line or "-- +all". A file is run in one transaction, up to
 // "-- +goose Down"; other annotations of goose have no effect. If ctx ends, completed migrations stay, and none is half applied.
 //
-// A database with a migration that files do not have is refused: with ErrNewer if it is a later one, else with ErrOlder. Programs of an earlier
-// version that run already continue on it, so a migration may only add what they can do without, see the rule in docs/how-to/upgrades.md.
+// A database with a migration that files do not have is refused: with ErrNewer if it is a later one, else with ErrOlder. Programs of an
+// earlier version that run already continue on it, so a migration may only add what they can do without (docs/how-to/upgrades.md).
 //
 // With Config.Migrations set to MigrateVerify it changes nothing: it waits until another process has applied all of them, and returns
 // ErrUnmigrated if that does not happen.

@@ -81,8 +81,8 @@ func await(ctx context.Context, cfg Config, check func() error) error {
 	if !errors.Is(err, ErrUnmigrated) || cfg.MigrationWait <= 0 {
 		return err
 	}
-	cfg.Log.WarnContext(ctx, "waiting for the migration of the database by another process", "schema", cfg.Schema, "at_most", cfg.MigrationWait,
-		"reason", err)
+	cfg.Log.WarnContext(ctx, "waiting for the migration of the database by another process",
+		"schema", cfg.Schema, "at_most", cfg.MigrationWait, "reason", err)
 	end := time.NewTimer(cfg.MigrationWait)
 	defer end.Stop()
 	tick := time.NewTicker(verifyEvery)

@@ -105,7 +105,7 @@ func (b *syncedBuffer) String() string {
 	return b.b.String()
 }
 
-// TestARoleThatMayNotMigrate: with rights on rows alone it serves what is migrated, with either setting, and an error says what to do before.
+// TestARoleThatMayNotMigrate: with rights on rows alone it serves what is migrated, with either setting; before, an error says what to do.
 func TestARoleThatMayNotMigrate(t *testing.T) {
 	owner := testpg.URL(t)
 	db := open(t, owner)
@@ -144,7 +144,9 @@ func TestARoleThatMayNotMigrate(t *testing.T) {
 	if err := errors.Join(try(t, db, later), try(t, served, "INSERT INTO later (id) VALUES ('a')")); err != nil {
 		t.Errorf("in a table that was added later: %v", err)
 	}
-	for _, statement := range []string{"DELETE FROM goose_shop", "DROP TABLE later", "TRUNCATE items", "CREATE SCHEMA mine", "SELECT * FROM pg_authid"} {
+	for _, statement := range []string{
+		"DELETE FROM goose_shop", "DROP TABLE later", "TRUNCATE items", "CREATE SCHEMA mine", "SELECT * FROM pg_authid",
+	} {
 		if err := try(t, served, statement); err == nil {
 			t.Errorf("it may %s", statement)
 		}

@@ -27,7 +27,8 @@ func TestMigrate(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			code, out, errs := daemon(t, url, "migrate", "policy")
-			if code != 0 || !strings.HasPrefix(out, "policy     from 0 to ") || !strings.Contains(out, ": applied 20 21") || strings.Count(out, "\n") != 1 {
+			if code != 0 || !strings.HasPrefix(out, "policy     from 0 to ") || !strings.Contains(out, ": applied 20 21") ||
+				strings.Count(out, "\n") != 1 {
 				t.Errorf("of one role: %d %q %s", code, out, errs)
 			}
 			code, out, errs = daemon(t, url, "migrate", "-o", "json")
