@@ -71,8 +71,8 @@ func own(t testing.TB, within []string, data string) *Server {
 	return &Server{t: t, server: s, name: "postgres"}
 }
 
-// Replica starts a server with a copy of this one's data, which follows its changes and refuses those of clients until Promote. It ends with
-// the test.
+// Replica starts a server with a copy of this one's data, which follows its changes and refuses those of clients until Promote. It ends
+// with the test.
 func (s *Server) Replica() *Server {
 	s.t.Helper()
 	r, err := s.server.replica()
