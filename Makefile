@@ -15,7 +15,7 @@ export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false -trimpath)
 TOOLS := bin/tools
 BUF   ?= $(TOOLS)/buf
 LINT  := $(CURDIR)/$(TOOLS)/golangci-lint
-LINT_MODULES := . examples tools/protoc deploy/temporal
+LINT_MODULES := . examples tools/protoc tools/images deploy/temporal
 LINT_INPUTS  := Makefile .golangci.yaml go.mod go.sum go.work go.work.sum $(TOOLS)/golangci-lint
 
 # Modules that are not in go.work: each is built by itself.
@@ -90,7 +90,11 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 
 .PHONY: dist
 dist: $(TOOLS)/.supply ## Make the archives of a release in dist/, with checksums, bills of materials and provenance (VERSION=v0.1.0, PLATFORMS)
-	@GO=$(GO) TOOLS=$(TOOLS) PLATFORMS="$(PLATFORMS)" ./scripts/dist.sh "$(VERSION)"
+	@GO=$(GO) TOOLS=$(TOOLS) PLATFORMS="$(PLATFORMS)" PGO="$(PGO)" ./scripts/dist.sh "$(VERSION)"
+
+.PHONY: images
+images: $(TOOLS)/.supply ## Make the container images of a release in dist/images, without an engine (VERSION=v0.1.0; PUSH=registry/prefix, SIGN_KEY=key.pem)
+	@GO=$(GO) TOOLS=$(TOOLS) PLATFORMS="$(PLATFORMS)" PGO="$(PGO)" PUSH="$(PUSH)" SIGN_KEY="$(SIGN_KEY)" ./scripts/images.sh "$(VERSION)"
 
 bin/windlass-temporal: $(TEMPORAL_SRC)
 	@echo "building the Temporal dev server: the first time takes some minutes, later builds seconds"
@@ -160,6 +164,7 @@ test-work: test-examples $(TOOLS)/.gotestsum
 test-modules:
 	@$(TEST_ENV) $(MODULE_ENV) $(GO) -C deploy/temporal test -timeout $(TIMEOUT) ./...
 	@$(TEST_ENV) $(MODULE_ENV) $(GO) -C tools/protoc test ./...
+	@$(TEST_ENV) $(MODULE_ENV) $(GO) -C tools/images test ./...
 
 .PHONY: tilt-ci
 tilt-ci: $(TOOLS)/tilt ## Start the mesh with Tilt, run one turn through it, and stop (the first build of Tilt takes some minutes)

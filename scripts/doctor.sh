@@ -54,7 +54,7 @@ for program in bin/windlass bin/windlassd bin/windlass-temporal; do
 done
 for module in tools/*/go.mod; do
 	name=$(basename "${module%/go.mod}")
-	case $name in pgo | promcheck) continue ;; esac # they run without being built
+	case $name in pgo | promcheck | images) continue ;; esac # they run without being built
 	stamp=bin/tools/.$name
 	if [ ! -f "$stamp" ]; then
 		line - "tools/$name" "not built yet: make check or make test builds it, the first time on a machine in a minute or some"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/ids"
 	"github.com/windlass-dev/windlass/libs/memlimit"
 	"github.com/windlass-dev/windlass/libs/secret"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/libs/telemetry"
 	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/knowledge"
@@ -66,9 +68,22 @@ type MeshConfig struct {
 
 // DatabaseConfig configures the databases.
 type DatabaseConfig struct {
-	URL      string `yaml:"url" default:"sqlite:.windlass" doc:"sqlite:DIRECTORY (one file per service) or postgres://… (one schema per service)."`
-	MaxConns int    `yaml:"max_conns" doc:"Maximum number of PostgreSQL connections, or of SQLite readers, per service; 0: 16 or 4."`
-	Flush    string `yaml:"flush" default:"promises" doc:"What a power failure cannot take, on SQLite. promises: whatever a caller was told was accepted, and what a once call rests on. commits: every commit. calls: only the ledger rows of once calls, so that an accepted turn may be lost, and its once call repeated by a request that is sent again. PostgreSQL flushes every commit."`
+	URL              string        `yaml:"url" default:"sqlite:.windlass" doc:"sqlite:DIRECTORY (one file per service) or postgres://… (one schema per service)."`
+	MaxConns         int           `yaml:"max_conns" doc:"Maximum number of PostgreSQL connections, or of SQLite readers, per service; 0: 16 or 4."`
+	Migrate          string        `yaml:"migrate" default:"auto" doc:"Who changes the tables for a new version. auto: each service when it starts. verify: windlassd migrate alone; a service waits for it, and needs no right to change tables."`
+	MigrateWait      time.Duration `yaml:"migrate_wait" default:"1m" doc:"How long a service with database.migrate: verify waits at its start for the migration before it fails, on PostgreSQL."`
+	StatementTimeout time.Duration `yaml:"statement_timeout" doc:"After how long PostgreSQL ends a statement of a request or of background work, which then fails with UNAVAILABLE; migrations may take any time. 0: the server's statement_timeout. A pooler must let the parameter pass."`
+	LockTimeout      time.Duration `yaml:"lock_timeout" doc:"After how long PostgreSQL ends a statement, of a migration too, that waits for a lock. 0: the server's lock_timeout. A pooler must let the parameter pass."`
+	Flush            string        `yaml:"flush" default:"promises" doc:"What a power failure cannot take, on SQLite. promises: whatever a caller was told was accepted, and what a once call rests on. commits: every commit. calls: only the ledger rows of once calls, so that an accepted turn may be lost, and its once call repeated by a request that is sent again. PostgreSQL flushes every commit."`
+}
+
+// open returns how to open the database of a role.
+func (c DatabaseConfig) open(role string, log *slog.Logger) sqldb.Config {
+	return sqldb.Config{
+		URL: c.databaseURL(role), Schema: role, MaxConns: c.MaxConns, FlushOn: c.Flush, Log: log,
+		Migrations: c.Migrate, MigrationWait: c.MigrateWait,
+		StatementTimeout: c.StatementTimeout, LockTimeout: c.LockTimeout,
+	}
 }
 
 // TemporalConfig configures the Temporal server.

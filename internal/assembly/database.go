@@ -14,15 +14,18 @@ import (
 
 // database opens the database of a role.
 func (p *Process) database(role string) (*sqldb.DB, error) {
-	cfg := sqldb.Config{
-		URL: p.cfg.Database.databaseURL(role), Schema: role, MaxConns: p.cfg.Database.MaxConns,
-		FlushOn: p.cfg.Database.Flush, Log: p.log, Now: faultpoint.Clock(), SecureDelete: role == Knowledge,
-	}
+	cfg := p.cfg.Database.open(role, p.log)
+	cfg.Now, cfg.SecureDelete = faultpoint.Clock(), role == Knowledge
 	db, err := openDatabase(p.ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
 	p.databases[role] = db
+	if cfg.Migrations == sqldb.MigrateVerify { // the building of the process ends with its context also while it waits
+		if err := migrateRole(p.ctx, role, db); err != nil {
+			return nil, err
+		}
+	}
 	p.ready[role+" database"] = db.Check
 	return db, nil
 }
@@ -48,4 +51,14 @@ func openDatabase(ctx context.Context, cfg sqldb.Config) (_ *sqldb.DB, err error
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
+}
+
+// migrateRole brings the tables of a role up to date, or verifies that they are.
+func migrateRole(ctx context.Context, role string, db *sqldb.DB) error {
+	for _, c := range table() {
+		if c.role == role && c.migrate != nil {
+			return c.migrate(ctx, db)
+		}
+	}
+	return nil
 }

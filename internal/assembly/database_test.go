@@ -74,3 +74,27 @@ func TestALostDatabaseIsNotMadeAnew(t *testing.T) {
 		t.Errorf("with a file of another directory: %v", err)
 	}
 }
+
+// TestAVerifyingProcessNamesTheCommandThatItWaitsFor and changes no table.
+func TestAVerifyingProcessNamesTheCommandThatItWaitsFor(t *testing.T) {
+	cfg := Defaults()
+	cfg.Database.URL, cfg.Database.Migrate = "sqlite:"+t.TempDir(), sqldb.MigrateVerify
+	log := slog.New(slog.DiscardHandler)
+	start := func() error {
+		p := &Process{ctx: t.Context(), log: log, databases: map[string]*sqldb.DB{}, ready: map[string]probe.Check{}, cfg: cfg}
+		_, err := p.database(Policy)
+		return errors.Join(err, p.databases[Policy].Close())
+	}
+	if err := start(); !errors.Is(err, sqldb.ErrUnmigrated) || !strings.Contains(err.Error(), `run "windlassd migrate"`) {
+		t.Errorf("before: %v, want ErrUnmigrated", err)
+	}
+	for range 2 {
+		done, err := Migrate(t.Context(), cfg, Stored(), log)
+		if err != nil || len(done) != 4 || done[0].Schema != Policy || done[0].To == 0 {
+			t.Fatalf("Migrate = %+v, %v", done, err)
+		}
+	}
+	if err := start(); err != nil {
+		t.Errorf("after: %v", err)
+	}
+}

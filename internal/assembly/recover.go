@@ -36,9 +36,7 @@ func Recover(ctx context.Context, cfg Config, log *slog.Logger) (done Recovered,
 }
 
 func recoverRole(ctx context.Context, cfg Config, role string, log *slog.Logger, do func(*sqldb.DB) error) (err error) {
-	db, err := openDatabase(ctx, sqldb.Config{
-		URL: cfg.Database.databaseURL(role), Schema: role, MaxConns: cfg.Database.MaxConns, FlushOn: cfg.Database.Flush, Log: log,
-	})
+	db, err := openDatabase(ctx, cfg.Database.open(role, log))
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}

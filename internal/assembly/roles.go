@@ -3,9 +3,16 @@
 package assembly
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/knowledge"
+	"github.com/windlass-dev/windlass/services/policy"
+	"github.com/windlass-dev/windlass/services/registry"
+	"github.com/windlass-dev/windlass/services/sessions"
 )
 
 // Roles of the mesh. Bus is the embedded message bus as its own process, for meshes without a NATS cluster.
@@ -24,8 +31,8 @@ const (
 // component is one role: what it needs from its process, and how to build it.
 type component struct {
 	role string
-	// database: the role has its own tables.
-	database bool
+	// migrate brings the role's tables up to date; nil if it has none.
+	migrate func(context.Context, *sqldb.DB) error
 	// bus and temporal: the role connects to them.
 	bus, temporal bool
 	// rpc: other roles call this role.
@@ -37,12 +44,12 @@ type component struct {
 func table() []component {
 	return []component{
 		{role: Bus, build: (*Process).buildBusServer},
-		{role: Policy, database: true, bus: true, rpc: true, build: (*Process).buildPolicy},
+		{role: Policy, migrate: policy.Migrate, bus: true, rpc: true, build: (*Process).buildPolicy},
 		{role: Inference, bus: true, rpc: true, build: (*Process).buildInference},
 		{role: MCPBridge, rpc: true, build: (*Process).buildBridge},
-		{role: Knowledge, database: true, temporal: true, rpc: true, build: (*Process).buildKnowledge},
-		{role: Registry, database: true, bus: true, rpc: true, build: (*Process).buildRegistry},
-		{role: Sessions, database: true, bus: true, temporal: true, rpc: true, build: (*Process).buildSessions},
+		{role: Knowledge, migrate: knowledge.Migrate, temporal: true, rpc: true, build: (*Process).buildKnowledge},
+		{role: Registry, migrate: registry.Migrate, bus: true, rpc: true, build: (*Process).buildRegistry},
+		{role: Sessions, migrate: sessions.Migrate, bus: true, temporal: true, rpc: true, build: (*Process).buildSessions},
 		{role: Worker, bus: true, temporal: true, build: (*Process).buildWorker},
 		{role: Gateway, build: (*Process).buildGateway},
 	}

@@ -42,6 +42,13 @@ var (
 	// ErrOlder means that a version before the first release has migrated the database.
 	ErrOlder = errors.New("the database is of a version of Windlass before the first release, which this version cannot read: start with an " +
 		"empty data directory or database, or start the version that wrote it")
+	// ErrUnmigrated means that the schema lacks migrations of this version, and this process may not or shall not apply them.
+	ErrUnmigrated = errors.New("the tables are of an earlier version than this one needs: run \"windlassd migrate\" of this version as the " +
+		"owner of the schemas (docs/how-to/upgrades.md)")
+	// ErrTimeout means that a statement took longer than Config.StatementTimeout, or waited longer than Config.LockTimeout. It was rolled
+	// back.
+	ErrTimeout error = fault.New(codes.Unavailable, faultv1.Reason_REASON_UNAVAILABLE,
+		"a statement took longer than database.statement_timeout, or waited longer than database.lock_timeout")
 	// ErrMissing means that a file is not there, or empty, though its data directory has had it.
 	ErrMissing = errors.New("database file is missing or empty, though this data directory has had it: restore it from a backup of the same " +
 		"time as the directory's other files")
@@ -80,7 +87,7 @@ func translate(err error) error {
 	}
 	for _, known := range []error{
 		ErrNotFound, ErrInUse, ErrReadOnly, ErrDiskFull, ErrUnavailable, ErrText, ErrConflict, ErrNewer, ErrOlder, ErrMissing, ErrForeign,
-		ErrDamaged, ErrSchema,
+		ErrDamaged, ErrSchema, ErrUnmigrated, ErrTimeout,
 	} {
 		if errors.Is(err, known) {
 			return err
@@ -146,6 +153,8 @@ func postgresMeaning(code string) error {
 		return ErrText
 	case code == "53100":
 		return ErrDiskFull
+	case code == "57014", code == "55P03": // query_canceled, lock_not_available
+		return ErrTimeout
 	case code == "25006":
 		return ErrReadOnly
 	case retryable(code):

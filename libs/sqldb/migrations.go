@@ -66,6 +66,9 @@ func migrations(files fs.FS, dialect string) ([]*goose.Migration, error) {
 		}
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		up = render(dialect, up)
+		if dialect == Postgres {
+			up = "SET LOCAL statement_timeout = 0;\n" + up // it is for the statements of requests
+		}
 		all = append(all, goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, up)
 			return err

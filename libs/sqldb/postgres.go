@@ -2,10 +2,13 @@ package sqldb
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -33,7 +36,17 @@ func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	if pc.ConnConfig.ConnectTimeout == 0 {
 		pc.ConnConfig.ConnectTimeout = 10 * time.Second
 	}
-	if err := createSchema(ctx, pc.ConnConfig, cfg.Schema); err != nil {
+	for name, limit := range map[string]time.Duration{"statement_timeout": cfg.StatementTimeout, "lock_timeout": cfg.LockTimeout} {
+		if limit > 0 { // a pooler may refuse parameters
+			pc.ConnConfig.RuntimeParams[name] = strconv.FormatInt(max(limit.Milliseconds(), 1), 10)
+		}
+	}
+	if cfg.Migrations == MigrateVerify {
+		err = awaitSchema(ctx, pc.ConnConfig, cfg)
+	} else {
+		err = createSchema(ctx, pc.ConnConfig, cfg.Schema)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open database: schema %s: %w", cfg.Schema, translate(err))
 	}
 	db := &DB{
@@ -62,6 +75,9 @@ func openPostgres(ctx context.Context, cfg Config) (*DB, error) {
 	return db, nil
 }
 
+// schemaExists asks whether there is a schema.
+const schemaExists = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)"
+
 // createSchema creates the schema if it does not exist. IF NOT EXISTS alone fails if two processes run it at once, hence the lock; a role
 // without permission to create schemas is fine if the schema exists.
 func createSchema(ctx context.Context, cc *pgx.ConnConfig, schema string) error {
@@ -71,15 +87,18 @@ func createSchema(ctx context.Context, cc *pgx.ConnConfig, schema string) error 
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // its work is done by then
 	var there bool
-	const exists = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)"
-	if err := conn.QueryRow(ctx, exists, schema).Scan(&there); err != nil || there {
+	if err := conn.QueryRow(ctx, schemaExists, schema).Scan(&there); err != nil || there {
 		return err
 	}
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('windlass-schema'))"); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize())
 		return err
 	})
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == notPermitted {
+		return fmt.Errorf("%w: there is no schema %s, and the role may not create it (%w)", ErrUnmigrated, schema, err)
+	}
+	return err
 }

@@ -56,6 +56,13 @@ type Config struct {
 	FlushOn string
 	// SecureDelete has SQLite overwrite deleted rows with zeros; see also Checkpoint. PostgreSQL does that when it vacuums.
 	SecureDelete bool
+	// Migrations says who changes the schema: MigrateAuto or MigrateVerify. "" means MigrateAuto.
+	Migrations string
+	// MigrationWait is how long MigrateVerify waits for the process that does, on PostgreSQL. 0: not at all.
+	MigrationWait time.Duration
+	// StatementTimeout and LockTimeout end a statement with ErrTimeout that runs, or waits for a lock, for longer. Migrations may run for any
+	// time. PostgreSQL only; 0 means the server's settings. A whole number of milliseconds.
+	StatementTimeout, LockTimeout time.Duration
 	// Flush syncs a file to disk, on SQLite. Nil means (*os.File).Sync; tests observe it.
 	Flush func(*os.File) error
 }
@@ -76,10 +83,12 @@ type DB struct {
 	queue   *writerQueue    // SQLite only
 	writer  *prepared       // SQLite only: the statements of write and read
 	reader  *prepared
-	changes *changes    // SQLite only
-	full    atomic.Bool // Postgres only: the last write found the disk full
-	closing sync.Once
-	close   func() error
+	changes *changes // SQLite only
+	// migrated is what Migrate did; nil before.
+	migrated atomic.Pointer[Migrated]
+	full     atomic.Bool // Postgres only: the last write found the disk full
+	closing  sync.Once
+	close    func() error
 }
 
 // schemaName matches names that need no quoting.
@@ -104,6 +113,14 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	case FlushPromises, FlushCommits, FlushCalls:
 	default:
 		return nil, fmt.Errorf("open database: flush on %q: want %s, %s or %s", cfg.FlushOn, FlushPromises, FlushCommits, FlushCalls)
+	}
+	switch cfg.Migrations {
+	case "", MigrateAuto, MigrateVerify:
+	default:
+		return nil, fmt.Errorf("open database: migrations %q: want %s or %s", cfg.Migrations, MigrateAuto, MigrateVerify)
+	}
+	if cfg.StatementTimeout < 0 || cfg.LockTimeout < 0 {
+		return nil, errors.New("open database: timeouts of statements and locks: want 0 or more")
 	}
 	switch {
 	case strings.HasPrefix(cfg.URL, "sqlite:"):

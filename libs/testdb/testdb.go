@@ -20,13 +20,17 @@ type Tables struct {
 	migrate  func(context.Context, *sqldb.DB) error
 	sqlite   func() ([]byte, error)
 	postgres *testpg.Template
+	// restricted has the rights of role.
+	restricted *testpg.Template
+	role       string
 }
 
 // New returns the tables that migrate creates in an empty database. A process needs one per service.
 func New(schema string, migrate func(context.Context, *sqldb.DB) error) *Tables {
-	m := &Tables{schema: schema, migrate: migrate}
+	m := &Tables{schema: schema, migrate: migrate, role: testpg.NewRole()}
 	m.sqlite = sync.OnceValues(m.file)
 	m.postgres = testpg.NewTemplate(m.fill)
+	m.restricted = testpg.NewTemplate(m.fillRestricted)
 	return m
 }
 
@@ -56,6 +60,12 @@ func (m *Tables) Postgres(t testing.TB) string {
 	return m.postgres.URL(t)
 }
 
+// Restricted is Postgres for a role that may read and change rows and nothing else, as in production; see sqldb.Grants.
+func (m *Tables) Restricted(t testing.TB) string {
+	t.Helper()
+	return testpg.As(t, m.restricted.URL(t), m.role)
+}
+
 // file returns the content of a SQLite file with the tables.
 func (m *Tables) file() (content []byte, err error) {
 	dir, err := os.MkdirTemp("", "windlass-db-")
@@ -80,4 +90,15 @@ func (m *Tables) fill(url string) error {
 		return fmt.Errorf("template of %s: %w", m.schema, err)
 	}
 	return nil
+}
+
+func (m *Tables) fillRestricted(url string) error {
+	if err := m.fill(url); err != nil {
+		return err
+	}
+	grants, err := sqldb.Grants([]string{m.schema}, m.role)
+	if err != nil {
+		return err
+	}
+	return testpg.CreateRole(url, m.role, grants)
 }

@@ -71,6 +71,26 @@ func own(t testing.TB, within []string, data string) *Server {
 	return &Server{t: t, server: s, name: "postgres"}
 }
 
+// Replica starts a server with a copy of this one's data, which follows its changes and refuses those of clients until Promote. It ends
+// with the test.
+func (s *Server) Replica() *Server {
+	s.t.Helper()
+	r, err := s.server.replica()
+	if err != nil {
+		s.t.Fatalf("start a replica of PostgreSQL: %v", err)
+	}
+	s.t.Cleanup(r.stop)
+	return &Server{t: s.t, server: r, name: s.name}
+}
+
+// Promote makes a replica a server like any other, and returns when it is one.
+func (s *Server) Promote() {
+	s.t.Helper()
+	if err := admin(s.server.url, "SELECT pg_promote()"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // URL returns the URL of an empty database; it stays the same over restarts.
 func (s *Server) URL() string { return strings.Replace(s.server.url, "/postgres?", "/"+s.name+"?", 1) }
 

@@ -67,6 +67,36 @@ func start(durable bool, within []string, data string) (*server, error) {
 	return nil, errors.Join(err, os.RemoveAll(dir))
 }
 
+// replica starts a server that follows this one, from a copy of its data.
+func (s *server) replica() (*server, error) {
+	dir, err := os.MkdirTemp("", "windlass-pg-")
+	if err != nil {
+		return nil, err
+	}
+	r := &server{dir: dir, bin: s.bin, durable: true}
+	if r.cred, err = credential(dir); err == nil {
+		cmd := exec.Command(filepath.Join(s.bin, "pg_basebackup"), "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "postgres", "-D", "data",
+			"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+		cmd.Dir = dir
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: r.cred}
+		var out []byte
+		if out, err = cmd.CombinedOutput(); err != nil {
+			err = fmt.Errorf("pg_basebackup: %w: %s", err, out)
+		}
+	}
+	if err == nil {
+		r.port, err = freePort()
+	}
+	if err == nil {
+		r.url = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", r.port)
+		err = r.launch()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return r, nil
+}
+
 // programs returns the folder with initdb and postgres: from PATH, else the newest in Debian's location.
 func programs() (string, error) {
 	if p, err := exec.LookPath("initdb"); err == nil {

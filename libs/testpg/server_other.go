@@ -11,6 +11,8 @@ func start(bool, []string, string) (*server, error) { return nil, errAbsent }
 
 func fill(string) error { return errAbsent }
 
+func (*server) replica() (*server, error) { return nil, errAbsent }
+
 func (*server) stop() {}
 
 func (*server) kill() {}

@@ -36,6 +36,8 @@ var shared struct {
 	err    error
 	// templates are the databases to drop at the end if the server was not started by this process.
 	templates []string
+	// roles are dropped after them.
+	roles []string
 }
 
 // URL returns the URL of a new, empty database, which is dropped when the test ends. Without a server the test is skipped, or fails if
@@ -105,7 +107,10 @@ func Stop() {
 	for _, name := range shared.templates {
 		_ = admin(shared.url, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") // the tests are over: an error has no effect
 	}
-	shared.templates = nil
+	for _, role := range shared.roles {
+		_ = admin(shared.url, "DROP ROLE IF EXISTS "+role) // the same
+	}
+	shared.templates, shared.roles = nil, nil
 }
 
 func serverURL() (string, error) {

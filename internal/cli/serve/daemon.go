@@ -83,7 +83,7 @@ Once all roles serve, one JSON line is printed on standard output. Logs go to st
 	}
 	cmd.Flags().StringVar(&file, "config", "", "YAML file with configuration")
 	cmd.Flags().String("log-level", "info", "least level that is logged: debug, info, warn or error")
-	cmd.AddCommand(reference(a), versions(a), recoverCommand(a), temporalCertificates(a), daemonVersion(a))
+	cmd.AddCommand(reference(a), versions(a), migrateCommand(a), recoverCommand(a), temporalCertificates(a), daemonVersion(a))
 	return cmd
 }
 

@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/testmain"
+	"github.com/windlass-dev/windlass/libs/testpg"
 )
 
-func TestMain(m *testing.M) { testmain.Verify(m) }
+func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 
 // readyWriter sends the first line that is written.
 type readyWriter struct{ line chan []byte }

@@ -1,10 +1,12 @@
 package store_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
@@ -15,7 +17,13 @@ func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 
 func TestSQLite(t *testing.T) { storetest.Run(t, "sqlite:"+filepath.Join(t.TempDir(), "knowledge.db")) }
 
-func TestPostgres(t *testing.T) { storetest.Run(t, testpg.URL(t)) }
+// TestPostgres runs as a role that cannot change tables.
+func TestPostgres(t *testing.T) {
+	storetest.Run(t, testdb.New("knowledge", func(ctx context.Context, db *sqldb.DB) error {
+		_, err := store.Open(ctx, db)
+		return err
+	}).Restricted(t))
+}
 
 // TestAnUnchangedDocumentIsNotWritten: a sync stores each document of its source again.
 func TestAnUnchangedDocumentIsNotWritten(t *testing.T) {

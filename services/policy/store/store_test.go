@@ -4,8 +4,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
+	"github.com/windlass-dev/windlass/services/policy/store"
 	"github.com/windlass-dev/windlass/services/policy/store/storetest"
 )
 
@@ -13,4 +15,7 @@ func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 
 func TestSQLite(t *testing.T) { storetest.Run(t, "sqlite:"+filepath.Join(t.TempDir(), "policy.db")) }
 
-func TestPostgres(t *testing.T) { storetest.Run(t, testpg.URL(t)) }
+// TestPostgres runs as a role that cannot change tables.
+func TestPostgres(t *testing.T) {
+	storetest.Run(t, testdb.New("policy", store.Migrate).Restricted(t))
+}

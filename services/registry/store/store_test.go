@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testdb"
 	"github.com/windlass-dev/windlass/libs/testmain"
 	"github.com/windlass-dev/windlass/libs/testpg"
 	"github.com/windlass-dev/windlass/services/registry/store"
@@ -15,7 +16,10 @@ func TestMain(m *testing.M) { testmain.Verify(testpg.Main{M: m}) }
 
 func TestSQLite(t *testing.T) { storetest.Run(t, "sqlite:"+filepath.Join(t.TempDir(), "registry.db")) }
 
-func TestPostgres(t *testing.T) { storetest.Run(t, testpg.URL(t)) }
+// TestPostgres runs as a role that cannot change tables.
+func TestPostgres(t *testing.T) {
+	storetest.Run(t, testdb.New("registry", store.Migrate).Restricted(t))
+}
 
 func TestToolName(t *testing.T) {
 	long := strings.Repeat("a", 70)
