@@ -38,7 +38,7 @@ func table() []component {
 	return []component{
 		{role: Bus, build: (*Process).buildBusServer},
 		{role: Policy, database: true, bus: true, rpc: true, build: (*Process).buildPolicy},
-		{role: Inference, bus: true, rpc: true, build: (*Process).buildInference},
+		{role: Inference, database: true, bus: true, rpc: true, build: (*Process).buildInference},
 		{role: MCPBridge, rpc: true, build: (*Process).buildBridge},
 		{role: Knowledge, database: true, temporal: true, rpc: true, build: (*Process).buildKnowledge},
 		{role: Registry, database: true, bus: true, rpc: true, build: (*Process).buildRegistry},
