@@ -73,7 +73,7 @@ func NewResolver(routes []Config, deps Deps) (*Resolver, error) {
 }
 
 // unknownTarget returns the first target that has no provider, nil if there is none.
-func (r *Resolver) unknownTarget(c Config) *Mistake {
+func (r *Resolver) unknownTarget(c Config) *FieldError {
 	for i, target := range c.Targets {
 		if _, err := r.models.Resolve(target.Model, codes.InvalidArgument); err != nil {
 			return mistake(fmt.Sprintf("targets[%d].model", i), "has no provider: %v", err)

@@ -35,18 +35,18 @@ const (
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
-// Mistake is what is wrong with a field of a route.
-type Mistake struct{ Field, Message string }
+// FieldError is what is wrong with a field of a route.
+type FieldError struct{ Field, Message string }
 
 // Error implements error.
-func (m *Mistake) Error() string { return m.Field + " " + m.Message }
+func (m *FieldError) Error() string { return m.Field + " " + m.Message }
 
-func mistake(field, format string, args ...any) *Mistake {
-	return &Mistake{field, fmt.Sprintf(format, args...)}
+func mistake(field, format string, args ...any) *FieldError {
+	return &FieldError{field, fmt.Sprintf(format, args...)}
 }
 
 // check returns the first mistake of a route, apart from its condition; nil = none.
-func (c Config) check() *Mistake {
+func (c Config) check() *FieldError {
 	switch {
 	case !nameForm.MatchString(c.Name):
 		return mistake("name", "%q: lower-case letters, digits, dots, dashes, 63 at most", c.Name)

@@ -59,7 +59,7 @@ func (r *Resolver) Configured(name string) (Config, bool) {
 
 // Check returns the first mistake of a route that is to be stored, nil if there is none: its condition compiles, and there is a provider
 // for each target.
-func (r *Resolver) Check(stored store.Route) *Mistake {
+func (r *Resolver) Check(stored store.Route) *FieldError {
 	c := configOf(stored)
 	if n := stored.Spec.Priority; n < -MaxPriority || n > MaxPriority {
 		return mistake("priority", "is %d: it must be %d to %d", n, -MaxPriority, MaxPriority)

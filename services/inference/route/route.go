@@ -153,7 +153,7 @@ func configOf(r store.Route) Config {
 }
 
 // compile returns a route that can be evaluated, or its first mistake.
-func compile(env *condition.Env, r Config, from Origin) (compiled, *Mistake) {
+func compile(env *condition.Env, r Config, from Origin) (compiled, *FieldError) {
 	out := compiled{Config: r, origin: from}
 	if wrong := r.check(); wrong != nil {
 		return out, wrong
