@@ -57,7 +57,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	for _, r := range routes {
 		path := regexp.MustCompile(`\{(\w+)\.(\w+)\}`).ReplaceAllString(r.Pattern, "{${1}_${2}}")
 		op, ok := d.Paths[path][strings.ToLower(r.Method)]
-		for from, to := range map[string]string{"{tool_group_name}": "{name}", "{name}": "{access_policy_name}"} {
+		for from, to := range map[string]string{"{tool_group_name}": "{name}", "{route_name}": "{name}", "{name}": "{access_policy_name}"} {
 			if other := strings.ReplaceAll(path, from, to); !ok && d.Paths[other] != nil {
 				path = other
 				op, ok = d.Paths[path][strings.ToLower(r.Method)]

@@ -78,6 +78,11 @@ func (p *Process) buildPolicy() error {
 }
 
 func (p *Process) buildInference() error {
+	db, err := p.database(Inference)
+	if err != nil {
+		return err
+	}
+	p.ready[Inference+" database"] = probe.Degrades(db.Check) // the routes that were read last apply while it is away
 	policyConn, err := p.dial(Policy, authn.Service(Inference))
 	if err != nil {
 		return err
@@ -87,7 +92,7 @@ func (p *Process) buildInference() error {
 			Egress: p.egress, ProviderData: p.sealer, Vault: vault.New(policyv1.NewSecretServiceClient(policyConn)), Log: p.log,
 			Getenv: p.opts.Getenv,
 		},
-		Authorizer: p.authorizer, Bus: p.bus,
+		Authorizer: p.authorizer, DB: db, Bus: p.bus,
 	})
 	if err != nil {
 		return err
@@ -183,6 +188,10 @@ func (p *Process) buildSessions() error {
 	if err != nil {
 		return err
 	}
+	routesConn, err := p.dial(Inference, nil) // and its routes
+	if err != nil {
+		return err
+	}
 	inferenceConn, err := p.dial(Inference, authn.Service(Sessions))
 	if err != nil {
 		return err
@@ -191,14 +200,10 @@ func (p *Process) buildSessions() error {
 	if err != nil {
 		return err
 	}
-	starter, err := dispatch.New(p.temporal, dispatch.Config{
-		Eager: p.cfg.Temporal.Eager, ParkAfter: p.cfg.Temporal.ParkAfter, Namespace: p.cfg.Temporal.Namespace,
-		Console: p.cfg.Gateway.URL, Refused: temporal.Refused,
-	})
+	starter, err := p.newDispatcher()
 	if err != nil {
 		return err
 	}
-	p.ready["workers"] = probe.Degrades(starter.CheckWorkers)
 	prompts, err := p.newPrompts(ledgerConn, policyConn)
 	if err != nil {
 		return err
@@ -206,6 +211,7 @@ func (p *Process) buildSessions() error {
 	svc, err := sessions.New(p.cfg.Sessions, sessions.Deps{
 		DB: db, Bus: p.bus, Dispatcher: starter, Registry: registryv1.NewSourceServiceClient(registryConn),
 		Groups: registryv1.NewToolGroupServiceClient(registryConn), Policies: policyv1.NewAccessPolicyServiceClient(policiesConn),
+		Routes: inferencev1.NewInferenceServiceClient(routesConn),
 		Tools:  registryv1.NewToolServiceClient(registryConn),
 		Models: inferencev1.NewInferenceServiceClient(inferenceConn), Chains: inferencev1.NewInferenceServiceClient(inferenceConn),
 		Policy: policyv1.NewPolicyServiceClient(policyConn),
@@ -221,6 +227,19 @@ func (p *Process) buildSessions() error {
 	svc.Register(p.server)
 	p.group.Add(background(Sessions, svc.Run))
 	return nil
+}
+
+// newDispatcher returns what has turns run.
+func (p *Process) newDispatcher() (*dispatch.Temporal, error) {
+	d, err := dispatch.New(p.temporal, dispatch.Config{
+		Eager: p.cfg.Temporal.Eager, ParkAfter: p.cfg.Temporal.ParkAfter, Namespace: p.cfg.Temporal.Namespace,
+		Console: p.cfg.Gateway.URL, Refused: temporal.Refused,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.ready["workers"] = probe.Degrades(d.CheckWorkers)
+	return d, nil
 }
 
 func (p *Process) buildWorker() error {

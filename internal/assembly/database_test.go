@@ -16,7 +16,7 @@ import (
 func opened(t *testing.T, dir string) error {
 	t.Helper()
 	var errs []error
-	for _, role := range []string{Policy, Registry, Sessions} {
+	for _, role := range []string{Policy, Inference, Registry, Sessions} {
 		p := &Process{
 			ctx: t.Context(), log: slog.New(slog.DiscardHandler), databases: map[string]*sqldb.DB{}, ready: map[string]probe.Check{},
 			cfg: Config{Database: DatabaseConfig{URL: "sqlite:" + dir}},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/libs/sqldb"
+	"github.com/windlass-dev/windlass/services/inference"
 	"github.com/windlass-dev/windlass/services/knowledge"
 	"github.com/windlass-dev/windlass/services/policy"
 	"github.com/windlass-dev/windlass/services/registry"
@@ -45,7 +46,7 @@ func table() []component {
 	return []component{
 		{role: Bus, build: (*Process).buildBusServer},
 		{role: Policy, migrate: policy.Migrate, bus: true, rpc: true, build: (*Process).buildPolicy},
-		{role: Inference, bus: true, rpc: true, build: (*Process).buildInference},
+		{role: Inference, migrate: inference.Migrate, bus: true, rpc: true, build: (*Process).buildInference},
 		{role: MCPBridge, rpc: true, build: (*Process).buildBridge},
 		{role: Knowledge, migrate: knowledge.Migrate, temporal: true, rpc: true, build: (*Process).buildKnowledge},
 		{role: Registry, migrate: registry.Migrate, bus: true, rpc: true, build: (*Process).buildRegistry},

@@ -35,6 +35,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/cli/model"
 	"github.com/windlass-dev/windlass/internal/cli/policy"
 	"github.com/windlass-dev/windlass/internal/cli/quota"
+	"github.com/windlass-dev/windlass/internal/cli/route"
 	"github.com/windlass-dev/windlass/internal/cli/schedule"
 	"github.com/windlass-dev/windlass/internal/cli/secret"
 	"github.com/windlass-dev/windlass/internal/cli/session"
@@ -53,7 +54,7 @@ import (
 func nouns() []command.Noun {
 	return []command.Noun{
 		agent.Noun(), session.Noun(), turn.Noun(), approval.Noun(), tool.Noun(), group.Noun(), source.Noun(), model.Noun(), decision.Noun(),
-		execution.Noun(), budget.Noun(), file.Noun(), bank.Noun(), webhook.Noun(), schedule.Noun(), policy.Noun(), event.Noun(),
+		execution.Noun(), budget.Noun(), file.Noun(), bank.Noun(), webhook.Noun(), schedule.Noun(), policy.Noun(), route.Noun(), event.Noun(),
 	}
 }
 

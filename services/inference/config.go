@@ -10,5 +10,6 @@ import (
 type Config struct {
 	catalog.Config   `yaml:",inline"`
 	modelcall.Limits `yaml:",inline"`
-	Routes           []route.Config `yaml:"routes" doc:"Which models turns call, in order. The first route that matches a turn replaces the model and the fallbacks of its agent."`
+	Routes           []route.Config `yaml:"routes" doc:"Which models turns call, in order. The first route that matches a turn replaces the model and the fallbacks of its agent. Tenants can have further ones (windlass route)."`
+	MaxRoutes        int            `yaml:"max_routes" default:"200" doc:"Maximum number of routes that a tenant creates with the API."`
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/libs/bus"
 	"github.com/windlass-dev/windlass/libs/probe"
+	"github.com/windlass-dev/windlass/libs/sqldb"
 	"github.com/windlass-dev/windlass/services/inference/api"
 	"github.com/windlass-dev/windlass/services/inference/attempt"
 	"github.com/windlass-dev/windlass/services/inference/catalog"
@@ -18,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/health/share"
 	"github.com/windlass-dev/windlass/services/inference/modelcall"
 	"github.com/windlass-dev/windlass/services/inference/route"
+	"github.com/windlass-dev/windlass/services/inference/store"
 )
 
 // Deps holds the service's dependencies.
@@ -25,6 +27,9 @@ type Deps struct {
 	catalog.Deps
 	// Authorizer decides whether principals may use models; nil allows all.
 	Authorizer route.Authorizer
+	// DB is the service's own database, which has the routes that tenants create; New migrates it. nil = there are only those of the
+	// configuration.
+	DB *sqldb.DB
 	// Bus shares the health of models and keys with other replicas; nil keeps it in this process.
 	Bus *bus.Bus
 }
@@ -59,15 +64,29 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 	}
 	table := health.New(time.Now, shared)
 	policy := route.Policy{Authorizer: deps.Authorizer}
-	routes, err := route.NewResolver(cfg.Routes, models, policy)
-	if err != nil {
+	s.deps = api.Deps{
+		Models: models, Calls: calls, Attempts: attempt.New(calls, models, policy, table), Health: table, Policy: policy,
+		MaxRoutes: cfg.MaxRoutes,
+	}
+	if err := s.makeRoutes(ctx, cfg.Routes, deps); err != nil {
 		return nil, fmt.Errorf("inference: %w", err)
 	}
 	deps.Log.InfoContext(ctx, "models ready", "default_model", models.DefaultModel(), "providers", models.Names())
-	s.deps = api.Deps{
-		Models: models, Calls: calls, Attempts: attempt.New(calls, models, policy, table), Routes: routes, Health: table, Policy: policy,
-	}
 	return s, nil
+}
+
+// makeRoutes makes what chooses models, and migrates the database if there is one.
+func (s *Service) makeRoutes(ctx context.Context, configured []route.Config, deps Deps) (err error) {
+	with := route.Deps{Models: s.deps.Models, Policy: s.deps.Policy, Log: deps.Log}
+	if deps.DB != nil {
+		if err := Migrate(ctx, deps.DB); err != nil {
+			return err
+		}
+		s.deps.Stored, s.deps.Now = store.New(deps.DB), deps.DB.Now
+		with.Stored = s.deps.Stored
+	}
+	s.deps.Routes, err = route.NewResolver(configured, with)
+	return err
 }
 
 // Run shares the health of models and keys with other replicas until ctx ends.

@@ -43,7 +43,7 @@ import (
 	"github.com/windlass-dev/windlass/workflows/contract"
 )
 
-// Deps are what the service needs; all but Groups, Policies, Models, Chains, Tools and Prompts are required.
+// Deps are what the service needs; all but Groups, Policies, Routes, Models, Chains, Tools and Prompts are required.
 type Deps struct {
 	// DB is the service's database. It stays its owner's to close.
 	DB *sqldb.DB
@@ -57,6 +57,8 @@ type Deps struct {
 	Groups registryv1.ToolGroupServiceClient
 	// Policies keeps the access policies of bundles; without it they cannot hold any.
 	Policies bundle.Policies
+	// Routes keeps the routes of bundles; without it they cannot hold any.
+	Routes bundle.Routes
 	// Models knows which models there are; without it none is refused.
 	Models rerun.ModelResolver
 	// Chains chooses the models of turns; without it they are not explained.

@@ -287,9 +287,12 @@ var reaches = map[string]reach{
 	"InferenceService.Embed": not(noObject), "InferenceService.Rerank": not(noObject), "InferenceService.CountTokens": not(noObject),
 	"InferenceService.TryModel": not(noObject), "InferenceService.ListModelHealth": not(ofMesh),
 	"InferenceService.ResetModelHealth": not(ofMesh),
-	"InferenceService.ResolveChain":     not(ofMesh), "InferenceService.ListRoutes": not(ofMesh),
-	"HealthService.GetHealth": not(ofMesh),
-	"BridgeService.CallTool":  not(ofSources), "BridgeService.Discover": not(ofSources), "BridgeService.Forward": not(ofSources),
+	"InferenceService.ResolveChain":     not(namesIt), "InferenceService.ListRoutes": empty(`{}`),
+	"InferenceService.CreateRoute": not(creates), "InferenceService.GetRoute": missing(`{"name":"{route}"}`),
+	"InferenceService.UpdateRoute": missing(`{"route":{"name":"{route}","disabled":true},"update_mask":"disabled"}`),
+	"InferenceService.DeleteRoute": missing(`{"name":"{route}"}`),
+	"HealthService.GetHealth":      not(ofMesh),
+	"BridgeService.CallTool":       not(ofSources), "BridgeService.Discover": not(ofSources), "BridgeService.Forward": not(ofSources),
 	"BridgeService.Watch": not(ofSources), "BridgeService.WatchResources": not(ofSources), "BridgeService.Release": not(ofSources),
 }
 

@@ -116,8 +116,11 @@ func (x *crossing) objects() map[string]string {
 		"name": "s13policy", "description": canary, "effect": "allow", "tools": []string{"s13tools__*"},
 		"matchers": []harness.JSON{{"path": "department", "operator": "equals", "values": []string{"finance"}}},
 	})
+	c.Must("POST", "/v1/routes", harness.JSON{
+		"name": "s13route", "description": canary, "when": `agent == "none"`, "targets": []harness.JSON{{"model": "builtin/scripted"}},
+	})
 	return map[string]string{
-		"agent": "s13agent", "source": "s13tools", "tool": "s13tools__mb", "group": "s13group", "schedule": "s13schedule",
+		"route": "s13route", "agent": "s13agent", "source": "s13tools", "tool": "s13tools__mb", "group": "s13group", "schedule": "s13schedule",
 		"secret": "s13secret", "policy": "s13policy", "session": session, "turn": turn, "waiting": waiting, "approval": approval,
 		"artifact": fmt.Sprint(artifacts[0]), "execution": execution[0].Str("id"), "decision": decisions[0].Str("id"),
 		"key": "trn/" + turn, "subject": "dev:s13-nobody", "quota": "user:dev:s13-nobody",
@@ -292,7 +295,7 @@ func (x *crossing) state() string {
 		"sessions/{session}", "turns/{turn}", "turns/{waiting}", "agents/{agent}", "sources/{source}", "tool-groups/{group}",
 		"approvals/{approval}",
 		"schedules/{schedule}", "webhooks/{webhook}", "secrets/{secret}", "access-policies/{policy}", "budgets/{budget}",
-		"quotas/{quota}",
+		"quotas/{quota}", "routes/{route}",
 	} {
 		for kind, id := range x.ids {
 			path = strings.ReplaceAll(path, "{"+kind+"}", id)

@@ -52,6 +52,15 @@ tool_groups: [round]
 tools: ["round__*"]
 permissions: [sessions.turns.create]
 ---
+kind: route
+name: round
+description: For long conversations
+priority: 4
+disabled: true
+when: size > 100000 && "clerk" in principal.roles
+targets: [{model: builtin/scripted, weight: 3}]
+switch_on_filter: true
+---
 kind: agent
 id: round
 instructions: |
@@ -95,7 +104,7 @@ func TestWhatIsReadCanBeApplied(t *testing.T) {
 	}
 	windlass(manifest, "apply", "-")
 	var all strings.Builder
-	kinds := []string{"source", "group", "policy", "agent", "schedule", "webhook"}
+	kinds := []string{"source", "group", "policy", "route", "agent", "schedule", "webhook"}
 	for _, kind := range kinds {
 		got := windlass("", kind, "get", "round", "-o", "yaml")
 		all.WriteString("---\n" + got)

@@ -32,7 +32,7 @@ var (
 // calls says to whom each role connects.
 var calls = map[string][]string{
 	"policy":    {partyDatabase},
-	"inference": {"policy"},
+	"inference": {"policy", partyDatabase},
 	"mcpbridge": {"policy"},
 	"registry":  {"policy", "mcpbridge", "sessions", partyDatabase},
 	"knowledge": {"policy", partyDatabase, partyTemporal},

@@ -25,8 +25,8 @@ import (
 // Command returns "windlass apply".
 func Command(r *command.Runner) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "apply FILE…", Short: "Create or update agents, sources, schedules and webhooks from YAML",
-		Long: "Create or update the agents, sources, schedules and webhooks that YAML files describe.\n" +
+		Use: "apply FILE…", Short: "Create or update agents, sources, routes, schedules and webhooks from YAML",
+		Long: "Create or update the agents, sources, routes, schedules and webhooks that YAML files describe.\n" +
 			"FILE may be a folder (its .yaml and .yml files, by name) or - for standard input.\n" +
 			"All files are checked first: a mistake in one of them applies nothing.",
 		Example: "  windlass apply agents/\n  windlass apply -f agent.yaml --dry-run\n  windlass apply --watch .",

@@ -44,24 +44,6 @@ func Noun() command.Noun {
 	return n
 }
 
-// routes are the routes, which have no commands of their own.
-func routes() command.Noun {
-	return command.Noun{
-		Name: "route", Plural: "routes", List: &inferencev1.ListRoutesRequest{}, Header: []string{"NAME", "TARGETS", "WHEN"},
-		Read: command.Typed((*inferencev1.Route).GetName, func(m *inferencev1.Route, _ time.Time) []string {
-			var targets []string
-			for _, t := range m.GetTargets() {
-				name := t.GetModel()
-				if t.GetWeight() > 0 {
-					name += fmt.Sprintf(":%d", t.GetWeight())
-				}
-				targets = append(targets, name)
-			}
-			return []string{m.GetName(), output.Cell(strings.Join(targets, ",")), output.Cell(m.GetWhen())}
-		}),
-	}
-}
-
 func commands(r *command.Runner) []*cobra.Command {
 	prices := &cobra.Command{Use: "prices", Short: "Prices of models"}
 	prices.AddCommand(importCommand())
@@ -74,12 +56,7 @@ func commands(r *command.Runner) []*cobra.Command {
 	explaining.Flags().String("session", "", "session of the turn")
 	explaining.Flags().StringArray("modality", nil, "modality of the input: text, image, audio, video or file; may be repeated")
 	explaining.Flags().Int64("size", 0, "estimated tokens of the conversation")
-	return []*cobra.Command{prices, explaining, healthCommand(r), tryCommand(r), {
-		Use: "routes", Short: "List the routes, which choose the models of turns", Args: cobra.NoArgs,
-		RunE: r.Run(func(c *command.Call) error {
-			return routes().ListAt(c, &inferencev1.ListRoutesRequest{}, nil, command.DefaultLimit)
-		}),
-	}}
+	return []*cobra.Command{prices, explaining, healthCommand(r), tryCommand(r)}
 }
 
 func explain(c *command.Call) error {

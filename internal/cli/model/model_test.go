@@ -15,8 +15,6 @@ var answers = clitest.Answers{
 	"GET /v1/models?page_size=100": {Body: `{"models":[{"name":"openai/gpt","provider":"openai","default":true,` +
 		`"supports_tools":true,"context_window":1000,"capabilities":{"input":["text","image"]}}],"next_page_token":""}`},
 	"GET /v1/models:resolve?model=openai%2Fgpt": {Body: `{"name":"openai/gpt","capabilities":{"input":["text"],"max_images":3}}`},
-	"GET /v1/routes?page_size=100": {Body: `{"routes":[{"name":"pro","when":"size > 10","targets":[{"model":"a/b","weight":3},` +
-		`{"model":"c/d"}]}],"next_page_token":""}`},
 	"POST /v1/models:explain": {Body: `{"targets":[{"model":"a/b","reason":"the agent's model"}],` +
 		`"skipped":[{"model":"c/d","reason":"no provider has it"}]}`},
 	"GET /v1/model-health?page_size=100": {Body: `{"entries":[{"name":"a/second","kind":"key","status":"cooling",` +
@@ -30,7 +28,6 @@ func TestCommands(t *testing.T) {
 	clitest.Run(t, root, answers, []clitest.Case{
 		{Args: "model list", Out: "NAME        DEFAULT  TOOLS  CONTEXT  INPUT\nopenai/gpt  yes      yes    1000     text image\n"},
 		{Args: "model get openai/gpt", Sent: "GET /v1/models:resolve?model=openai%2Fgpt"},
-		{Args: "model routes", Out: "NAME  TARGETS    WHEN\npro   a/b:3,c/d  size > 10\n"},
 		{
 			Args: "model explain support --modality image --size 60", Sent: `POST /v1/models:explain {"agent_id":"support","modalities":["image"],"size":"60"}`,
 			Out: "ORDER  MODEL  REASON\n1      a/b    the agent's model\n-      c/d    no provider has it\n",

@@ -3,6 +3,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -16,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/services/inference/modelcall"
 	"github.com/windlass-dev/windlass/services/inference/provider"
 	"github.com/windlass-dev/windlass/services/inference/route"
+	"github.com/windlass-dev/windlass/services/inference/store"
 )
 
 // server implements InferenceService.
@@ -25,7 +27,7 @@ type server struct {
 	Deps
 }
 
-// Deps are what the service works with. All are required.
+// Deps are what the service works with. All but Stored are required.
 type Deps struct {
 	Models   *catalog.Catalog
 	Calls    *modelcall.Caller
@@ -33,6 +35,12 @@ type Deps struct {
 	Routes   *route.Resolver
 	Health   *health.Table
 	Policy   route.Policy
+	// Stored stores the routes of tenants; nil = there are only those of the configuration.
+	Stored store.Store
+	// MaxRoutes limits the stored routes of a tenant.
+	MaxRoutes int
+	// Now is the database's time.
+	Now func() time.Time
 }
 
 // Register adds the service to a server.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -73,6 +74,7 @@ var errTime = errors.New("the time of the model call is over")
 // attempts on several targets names all of them.
 func (c *Caller) Generate(ctx context.Context, call Call, to Receiver) error {
 	r := &run{caller: c, Call: call, to: to, made: call.Made}
+	r.preferAble()
 	r.floor, _ = r.least(-1)
 	if call.Time > 0 {
 		var cancel context.CancelFunc
@@ -135,6 +137,7 @@ type run struct {
 	failed []error                // of the attempts of this run
 	begun  bool                   // the answer of the last attempt had begun
 	closed []string               // why keys are not called
+	notes  []string               // warnings about the order of the targets
 	from   time.Time              // when the first of those that cool down may be called again; zero = none does
 }
 
@@ -277,6 +280,7 @@ func (o *observed) Finish(answer *modelcall.Answer) error {
 			Cause(errFiltered)
 	}
 	o.rest = answer.Rest
+	answer.Warnings = append(slices.Clone(o.run.notes), answer.Warnings...)
 	a.Class, a.DurationMs, a.Usage = answered, millis(time.Since(o.began)), usage(answer.Usage)
 	if answer.First > 0 {
 		a.FirstTokenMs = millis(answer.First)

@@ -31,6 +31,14 @@ func Serve(
 	t *testing.T, cfg inference.Config, env map[string]string, change ...func(*inference.Deps),
 ) inferencev1.InferenceServiceClient {
 	t.Helper()
+	return inferencev1.NewInferenceServiceClient(ServeAs(t, cfg, env, nil, change...))
+}
+
+// ServeAs is Serve with options of the server, such as another caller; it returns the connection.
+func ServeAs(
+	t *testing.T, cfg inference.Config, env map[string]string, as []rpctest.Option, change ...func(*inference.Deps),
+) grpc.ClientConnInterface {
+	t.Helper()
 	way, err := egress.New(egress.Config{Profile: egress.Local})
 	if err != nil {
 		t.Fatal(err)
@@ -47,8 +55,7 @@ func Serve(
 	}
 	t.Cleanup(way.CloseIdle)
 	run(t, svc)
-	conn := rpctest.Serve(t, "inference", func(r grpc.ServiceRegistrar) { svc.Register(r) })
-	return inferencev1.NewInferenceServiceClient(conn)
+	return rpctest.ServeAs(t, "inference", func(r grpc.ServiceRegistrar) { svc.Register(r) }, as...)
 }
 
 // run runs the service until the test ends.

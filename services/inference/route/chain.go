@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -38,31 +39,54 @@ func (p Policy) Denied(ctx context.Context, who *policyv1.Principal, model strin
 	return fmt.Sprintf("policy rule %q denies it", v.DeniedBy), nil
 }
 
-// Resolver resolves the models of turns.
+// Resolver resolves the models of turns. It is safe for concurrent use.
 type Resolver struct {
-	table  *Table
+	tables *tables
 	models *catalog.Catalog
 	policy Policy
 }
 
-// NewResolver compiles routes and checks that there is a provider for each target.
-func NewResolver(routes []Config, models *catalog.Catalog, policy Policy) (*Resolver, error) {
+// Deps are what a resolver works with. Models is required.
+type Deps struct {
+	Models *catalog.Catalog
+	Policy Policy
+	// Stored reads the routes of tenants; nil = there are only those of the configuration.
+	Stored Reader
+	// Log receives what keeps routes from being read; required with Stored.
+	Log *slog.Logger
+}
+
+// NewResolver compiles the routes of the configuration and checks that there is a provider for each target.
+func NewResolver(routes []Config, deps Deps) (*Resolver, error) {
 	t, err := New(routes)
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range routes {
-		for j, target := range r.Targets {
-			if _, err := models.Resolve(target.Model, codes.InvalidArgument); err != nil {
-				return nil, fmt.Errorf("routes[%d].targets[%d]: %w", i, j, err)
-			}
+	r := &Resolver{models: deps.Models, policy: deps.Policy}
+	for i, config := range routes {
+		if wrong := r.unknownTarget(config); wrong != nil {
+			return nil, fmt.Errorf("routes[%d]: %w", i, wrong)
 		}
 	}
-	return &Resolver{t, models, policy}, nil
+	r.tables, err = newTables(t, deps)
+	return r, err
 }
 
-// Table returns the routes.
-func (r *Resolver) Table() *Table { return r.table }
+// unknownTarget returns the first target that has no provider, nil if there is none.
+func (r *Resolver) unknownTarget(c Config) *FieldError {
+	for i, target := range c.Targets {
+		if _, err := r.models.Resolve(target.Model, codes.InvalidArgument); err != nil {
+			return mistake(fmt.Sprintf("targets[%d].model", i), "has no provider: %v", err)
+		}
+	}
+	return nil
+}
+
+// Table returns the routes that apply to a tenant, with every change that was committed before the call. While the database cannot be read,
+// they are those that were read last; if there are none, that is an error.
+func (r *Resolver) Table(ctx context.Context, tenant string) (*Table, error) {
+	return r.tables.of(ctx, tenant)
+}
 
 // Chain is the models that a turn calls.
 type Chain struct {
@@ -71,6 +95,8 @@ type Chain struct {
 	Targets []Target
 	// Skipped are the others.
 	Skipped []Pick
+	// Revision is that of the routes.
+	Revision string
 }
 
 // Target is a model of a chain.
@@ -82,10 +108,14 @@ type Target struct {
 // Resolve returns the models of a turn. Errors: NOT_FOUND/MODEL_UNKNOWN for an unknown model of the agent that has no known fallback, and
 // PERMISSION_DENIED if all models are denied.
 func (r *Resolver) Resolve(ctx context.Context, turn Turn) (Chain, error) {
-	if turn.Chosen {
-		return r.chosen(ctx, turn)
+	table, err := r.Table(ctx, turn.Principal.GetTenant())
+	if err != nil {
+		return Chain{}, err
 	}
-	c := Chain{Choice: r.table.Choose(turn)}
+	if turn.Chosen {
+		return r.chosen(ctx, table, turn)
+	}
+	c := Chain{Choice: table.Choose(turn), Revision: table.Revision()}
 	var unknown, denied error
 	seen := map[string]bool{}
 	for _, pick := range c.Picks {
@@ -112,6 +142,7 @@ func (r *Resolver) Resolve(ctx context.Context, turn Turn) (Chain, error) {
 	}
 	switch {
 	case len(c.Targets) > 0 || c.NeedsModalities:
+		c.Targets = r.ableFirst(c.Targets, turn.Modalities)
 		return c, nil
 	case denied != nil:
 		return Chain{}, denied
@@ -119,8 +150,28 @@ func (r *Resolver) Resolve(ctx context.Context, turn Turn) (Chain, error) {
 	return Chain{}, unknown
 }
 
+// ableFirst moves targets that do not take images or sounds of the input behind those that do, as the call of the model does, which knows
+// the types of files. If none takes them, the order stays.
+func (r *Resolver) ableFirst(targets []Target, modalities []string) []Target {
+	var able, unable []Target
+	for _, t := range targets {
+		input := catalog.Input(r.models.Sheet(t.Model))
+		i := slices.IndexFunc(modalities, func(m string) bool { return (m == "image" || m == "audio") && !slices.Contains(input, m) })
+		if i < 0 {
+			able = append(able, t)
+			continue
+		}
+		t.Reason += ", after those that take " + modalities[i]
+		unable = append(unable, t)
+	}
+	if len(able) == 0 {
+		return targets
+	}
+	return append(able, unable...)
+}
+
 // chosen returns the chain of a model that the turn's caller chose. If a route matches, the model must be one of its targets.
-func (r *Resolver) chosen(ctx context.Context, turn Turn) (Chain, error) {
+func (r *Resolver) chosen(ctx context.Context, table *Table, turn Turn) (Chain, error) {
 	m, err := r.models.Resolve(turn.Model, codes.NotFound)
 	if err != nil {
 		return Chain{}, err
@@ -133,9 +184,9 @@ func (r *Resolver) chosen(ctx context.Context, turn Turn) (Chain, error) {
 		return Chain{}, notAllowed(m, why)
 	}
 	turn.Fallbacks = nil
-	c := r.table.Choose(turn)
+	c := table.Choose(turn)
 	if c.NeedsModalities {
-		return Chain{Choice: c}, nil
+		return Chain{Choice: c, Revision: table.Revision()}, nil
 	}
 	var names []string
 	for _, pick := range c.Picks {
@@ -147,7 +198,9 @@ func (r *Resolver) chosen(ctx context.Context, turn Turn) (Chain, error) {
 		return Chain{}, fault.Invalid("model", "%s is no target of route %q, which applies to the turn: it has %s", m.FullName(), c.Route,
 			strings.Join(names, ", ")).Hint("Choose one of these, or leave out the model.")
 	}
-	return Chain{Choice: Choice{Route: c.Route}, Targets: []Target{{m, "chosen for the turn"}}}, nil
+	return Chain{
+		Choice: Choice{Route: c.Route, Origin: c.Origin}, Targets: []Target{{m, "chosen for the turn"}}, Revision: table.Revision(),
+	}, nil
 }
 
 func notAllowed(m catalog.Model, why string) error {

@@ -128,7 +128,7 @@ func TestWrongRoutes(t *testing.T) {
 	}{
 		{route.Config{Name: "A b", Targets: to("a/b")}, "name"},
 		{route.Config{Name: "r"}, "targets is empty"},
-		{route.Config{Name: "r", Targets: long}, "65 targets"},
+		{route.Config{Name: "r", Targets: long}, "65 models"},
 		{route.Config{Name: "r", Targets: to("b")}, "provider/model"},
 		{route.Config{Name: "r", Targets: to("a/b", "a/b")}, "twice"},
 		{route.Config{Name: "r", Targets: []route.TargetConfig{{Model: "a/b", Weight: -1}}}, "weight"},
@@ -160,7 +160,7 @@ func TestAChosenModelIsTheOnlyOne(t *testing.T) {
 		{Name: "a", Kind: "openai", BaseURL: "http://127.0.0.1:1", Models: []string{"0"}},
 	}})
 	routes := []route.Config{{Name: "large", When: "size > 5", Targets: to("builtin/scripted", "a/0")}}
-	r, err := route.NewResolver(routes, models, route.Policy{Authorizer: denies{route.Permission + "a/secret"}})
+	r, err := route.NewResolver(routes, route.Deps{Models: models, Policy: route.Policy{Authorizer: denies{route.Permission + "a/secret"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,6 +189,40 @@ func TestAChosenModelIsTheOnlyOne(t *testing.T) {
 	}
 }
 
+// TestATargetThatTakesTheInputIsFirst: an agent's models are called in another order if one of them does not take an image.
+func TestATargetThatTakesTheInputIsFirst(t *testing.T) {
+	t.Parallel()
+	kinds := func(model string, input ...string) catalog.ModelConfig {
+		return catalog.ModelConfig{Model: model, SheetConfig: catalog.SheetConfig{Input: input}}
+	}
+	models := inferencetest.Catalog(t, catalog.Config{
+		Providers: []catalog.ProviderConfig{{Name: "a", Kind: "openai", BaseURL: "http://127.0.0.1:1", Models: []string{"text", "eyes"}}},
+		Models:    []catalog.ModelConfig{kinds("a/text", "text"), kinds("a/eyes", "text", "image")},
+	})
+	r, err := route.NewResolver(nil, route.Deps{Models: models})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for modalities, want := range map[string]string{
+		"text": "a/text a/eyes", "text image": "a/eyes a/text", "text audio": "a/text a/eyes", "text image audio": "a/text a/eyes",
+		"": "a/text a/eyes",
+	} {
+		chain, err := r.Resolve(t.Context(), route.Turn{
+			Model: "a/text", Fallbacks: []string{"a/eyes"}, Modalities: strings.Fields(modalities), Principal: &policyv1.Principal{Subject: "alice"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, target := range chain.Targets {
+			names = append(names, target.Model.FullName())
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("with %s: %s, want %s", modalities, got, want)
+		}
+	}
+}
+
 func TestADeniedModelIsInNoChain(t *testing.T) {
 	names := []string{"builtin/scripted", "a/0", "a/1", "b/0", "b/1", "b/2"}
 	models := inferencetest.Catalog(t, catalog.Config{Providers: []catalog.ProviderConfig{
@@ -213,7 +247,7 @@ func TestADeniedModelIsInNoChain(t *testing.T) {
 		for _, n := range some() {
 			rules = append(rules, route.Permission+n)
 		}
-		r, err := route.NewResolver(routes, models, route.Policy{Authorizer: rules})
+		r, err := route.NewResolver(routes, route.Deps{Models: models, Policy: route.Policy{Authorizer: rules}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,8 +274,8 @@ func TestADeniedModelIsInNoChain(t *testing.T) {
 
 func TestAnUnknownTargetIsAnError(t *testing.T) {
 	models := inferencetest.Catalog(t, catalog.Config{})
-	_, err := route.NewResolver([]route.Config{{Name: "r", Targets: to("builtin/scripted", "nowhere/x")}}, models, route.Policy{})
-	if err == nil || !strings.Contains(err.Error(), "routes[0].targets[1]") {
+	_, err := route.NewResolver([]route.Config{{Name: "r", Targets: to("builtin/scripted", "nowhere/x")}}, route.Deps{Models: models})
+	if err == nil || !strings.Contains(err.Error(), "routes[0]: targets[1]") {
 		t.Error(err)
 	}
 }

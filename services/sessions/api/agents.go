@@ -116,7 +116,9 @@ func (s *Agents) ExplainModels(ctx context.Context, req *sessionsv1.ExplainModel
 	if err != nil {
 		return nil, err
 	}
-	out := &sessionsv1.ExplainModelsResponse{Route: chain.GetRoute(), Revision: chain.GetRevision()}
+	out := &sessionsv1.ExplainModelsResponse{
+		Route: chain.GetRoute(), Revision: chain.GetRevision(), RouteOrigin: chain.GetRouteOrigin(),
+	}
 	for _, t := range chain.GetTargets() {
 		out.Targets = append(out.Targets, &sessionsv1.ExplainedTarget{Model: t.GetModel().GetName(), Reason: t.GetReason()})
 	}

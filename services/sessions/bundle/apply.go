@@ -3,6 +3,7 @@ package bundle
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/secret"
@@ -13,8 +14,8 @@ import (
 )
 
 // Apply creates and updates what the documents of a bundle say, and returns an entry for each of them in their order. An agent
-// becomes exactly what its document says, and so do a group and a policy; of a source only the fields change that its document has.
-// Sources, groups and policies come first, then all else in one transaction. A dry run only reports what would happen.
+// becomes exactly what its document says, and so do a group, a policy and a route; of a source only the fields change that its document
+// has. Sources, groups, policies and routes come first, then all else in one transaction. A dry run only reports what would happen.
 func (s *Service) Apply(ctx context.Context, text string, dry bool) ([]Applied, error) {
 	docs, err := Parse(text)
 	if err != nil {
@@ -44,13 +45,13 @@ func raced(err error) bool {
 	return fault.Is(err, faultv1.Reason_REASON_CONFLICT) || fault.Is(err, faultv1.Reason_REASON_ALREADY_EXISTS)
 }
 
-// keepActions has the response list the sources, groups and policies that an attempt wrote before it failed.
+// keepActions has the response list the sources, groups, policies and routes that an attempt wrote before it failed.
 func keepActions(applied, before []Applied) {
 	if len(applied) != len(before) {
 		return
 	}
 	for i, a := range before {
-		if (a.Kind == Source || a.Kind == Group || a.Kind == Policy) && applied[i].Action == Unchanged {
+		if slices.Contains([]string{Source, Group, Policy, Route}, a.Kind) && applied[i].Action == Unchanged {
 			applied[i].Action = a.Action
 		}
 	}

@@ -1,5 +1,5 @@
-// Package bundle reads and applies YAML bundles: documents of kind "agent", "source", "group", "policy", "schedule" and "webhook".
-// Mistakes are named with document, line and field; all of them are found in one go.
+// Package bundle reads and applies YAML bundles: documents of kind "agent", "source", "group", "policy", "route", "schedule" and
+// "webhook". Mistakes are named with document, line and field; all of them are found in one go.
 package bundle
 
 import (
@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/protoyaml"
 	"github.com/windlass-dev/windlass/libs/truncate"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -35,6 +36,8 @@ const (
 	Group = "group"
 	// Policy is an access policy.
 	Policy = "policy"
+	// Route chooses the models of turns.
+	Route = "route"
 	// Schedule begins turns by the clock.
 	Schedule = "schedule"
 	// Webhook is notified of turns.
@@ -42,7 +45,7 @@ const (
 )
 
 // kinds lists the kinds for people.
-const kinds = "agent, source, group, policy, schedule or webhook"
+const kinds = "agent, source, group, policy, route, schedule or webhook"
 
 // SourceKind is the key that sets a source's own kind, since "kind" tells the kind of document.
 const SourceKind = "source_kind"
@@ -57,6 +60,7 @@ type Document struct {
 	Source   *registryv1.Source
 	Group    *registryv1.ToolGroup
 	Policy   *policyv1.AccessPolicy
+	Route    *inferencev1.Route
 	Schedule *sessionsv1.Schedule
 	Webhook  *sessionsv1.Webhook
 	// Fields names the top fields that the document has.
@@ -65,7 +69,7 @@ type Document struct {
 	lines map[string]int
 }
 
-// ID is the name of a source, group or policy, and the id of what else it is.
+// ID is the name of a source, group, policy or route, and the id of what else it is.
 func (d *Document) ID() string {
 	switch d.Kind {
 	case Agent:
@@ -74,6 +78,8 @@ func (d *Document) ID() string {
 		return d.Group.GetName()
 	case Policy:
 		return d.Policy.GetName()
+	case Route:
+		return d.Route.GetName()
 	case Schedule:
 		return d.Schedule.GetId()
 	case Webhook:
@@ -91,6 +97,8 @@ func (d *Document) Message() proto.Message {
 		return d.Group
 	case Policy:
 		return d.Policy
+	case Route:
+		return d.Route
 	case Schedule:
 		return d.Schedule
 	case Webhook:
@@ -220,6 +228,8 @@ func read(number int, node *yaml.Node) (*Document, []fault.Field) {
 		d.Kind, d.Group = Group, &registryv1.ToolGroup{}
 	case kind.Value == Policy:
 		d.Kind, d.Policy = Policy, &policyv1.AccessPolicy{}
+	case kind.Value == Route:
+		d.Kind, d.Route = Route, &inferencev1.Route{}
 	case kind.Value == Schedule:
 		d.Kind, d.Schedule = Schedule, &sessionsv1.Schedule{}
 	case kind.Value == Webhook:

@@ -13,8 +13,8 @@ import (
 
 func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 	for _, row := range []struct{ name, yaml, place, message string }{
-		{"no kind", "id: a", "document 1, line 1: kind", "is missing: want agent, source, group, policy, schedule or webhook"},
-		{"unknown kind", "kind: agnet\nid: a", "document 1, line 1: kind", `"agnet" is unknown: want agent, source, group, policy, schedule or webhook`},
+		{"no kind", "id: a", "document 1, line 1: kind", "is missing: want agent, source, group, policy, route, schedule or webhook"},
+		{"unknown kind", "kind: agnet\nid: a", "document 1, line 1: kind", `"agnet" is unknown: want agent, source, group, policy, route, schedule or webhook`},
 		{"no mapping", "- a", "document 1, line 1", `want fields, as in "kind: agent"`},
 		{
 			"misspelt field", "kind: agent\nid: a\ninstrctions: x", "document 1 (agent a), line 3: instrctions",

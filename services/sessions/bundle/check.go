@@ -73,7 +73,7 @@ func (s *Service) checkAlone(docs []*Document) error {
 		switch {
 		case d.Kind == Agent:
 			found = append(found, s.deps.Agents.Check("", convert.AgentFromProto(d.Agent))...)
-		case d.Kind == Source, d.Kind == Group, d.Kind == Policy:
+		case d.Kind == Source, d.Kind == Group, d.Kind == Policy, d.Kind == Route:
 			if d.ID() == "" {
 				missing("name", "is required")
 			}

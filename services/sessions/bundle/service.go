@@ -51,7 +51,7 @@ type Policies interface {
 // ParamsChecker returns why the caller cannot open a session with an agent and params.
 type ParamsChecker func(ctx context.Context, a store.Agent, params *structpb.Struct) error
 
-// Deps are what the service needs; all but Groups, Policies, Models and Tools are required.
+// Deps are what the service needs; all but Groups, Policies, Routes, Models and Tools are required.
 type Deps struct {
 	Store     *store.Store
 	Agents    *agent.Service
@@ -62,6 +62,8 @@ type Deps struct {
 	Groups Groups
 	// Policies may be nil: then a bundle cannot hold policies.
 	Policies Policies
+	// Routes may be nil: then a bundle cannot hold routes.
+	Routes Routes
 	// Policy reports whether the caller may change schedules and webhooks.
 	Policy      access.PermissionReader
 	CheckParams ParamsChecker
@@ -97,7 +99,7 @@ const (
 
 // Applied is what became of one document.
 type Applied struct {
-	// Kind and ID name its resource; the ID of a source, group or policy is its name.
+	// Kind and ID name its resource; the ID of a source, group, policy or route is its name.
 	Kind, ID string
 	Action   Action
 	// Revision is that of the resource now, 0 for a webhook or group.

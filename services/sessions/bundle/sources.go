@@ -13,8 +13,8 @@ import (
 	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 )
 
-// applyTools creates or updates sources and groups, or only checks them. It gives an entry for each document; only those of sources and
-// groups are finished.
+// applyTools creates or updates what other services keep (sources, groups, policies and routes), or only checks it. It gives an entry for
+// each document; only those of these kinds are finished.
 func (s *Service) applyTools(ctx context.Context, docs []*Document, dry bool) ([]Applied, error) {
 	applied := make([]Applied, len(docs))
 	var wrong []fault.Field
@@ -28,6 +28,8 @@ func (s *Service) applyTools(ctx context.Context, docs []*Document, dry bool) ([
 			err = s.applyGroup(ctx, d, &applied[i], dry)
 		case Policy:
 			err = s.applyPolicy(ctx, d, &applied[i], dry)
+		case Route:
+			err = s.applyRoute(ctx, d, &applied[i], dry)
 		}
 		if err == nil {
 			continue

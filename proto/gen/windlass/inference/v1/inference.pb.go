@@ -17,6 +17,8 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -28,6 +30,59 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// RouteOrigin is where a route is kept.
+type RouteOrigin int32
+
+const (
+	// Not set.
+	RouteOrigin_ROUTE_ORIGIN_UNSPECIFIED RouteOrigin = 0
+	// In the configuration (inference.routes): it applies to all tenants, and the API does not change it.
+	RouteOrigin_ROUTE_ORIGIN_CONFIGURATION RouteOrigin = 1
+	// In the database: it was created with the API and applies to its tenant.
+	RouteOrigin_ROUTE_ORIGIN_API RouteOrigin = 2
+)
+
+// Enum value maps for RouteOrigin.
+var (
+	RouteOrigin_name = map[int32]string{
+		0: "ROUTE_ORIGIN_UNSPECIFIED",
+		1: "ROUTE_ORIGIN_CONFIGURATION",
+		2: "ROUTE_ORIGIN_API",
+	}
+	RouteOrigin_value = map[string]int32{
+		"ROUTE_ORIGIN_UNSPECIFIED":   0,
+		"ROUTE_ORIGIN_CONFIGURATION": 1,
+		"ROUTE_ORIGIN_API":           2,
+	}
+)
+
+func (x RouteOrigin) Enum() *RouteOrigin {
+	p := new(RouteOrigin)
+	*p = x
+	return p
+}
+
+func (x RouteOrigin) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RouteOrigin) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_inference_v1_inference_proto_enumTypes[0].Descriptor()
+}
+
+func (RouteOrigin) Type() protoreflect.EnumType {
+	return &file_windlass_inference_v1_inference_proto_enumTypes[0]
+}
+
+func (x RouteOrigin) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RouteOrigin.Descriptor instead.
+func (RouteOrigin) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{0}
+}
 
 // ModerationForm is how a model is asked about a text.
 type ModerationForm int32
@@ -67,11 +122,11 @@ func (x ModerationForm) String() string {
 }
 
 func (ModerationForm) Descriptor() protoreflect.EnumDescriptor {
-	return file_windlass_inference_v1_inference_proto_enumTypes[0].Descriptor()
+	return file_windlass_inference_v1_inference_proto_enumTypes[1].Descriptor()
 }
 
 func (ModerationForm) Type() protoreflect.EnumType {
-	return &file_windlass_inference_v1_inference_proto_enumTypes[0]
+	return &file_windlass_inference_v1_inference_proto_enumTypes[1]
 }
 
 func (x ModerationForm) Number() protoreflect.EnumNumber {
@@ -80,7 +135,7 @@ func (x ModerationForm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModerationForm.Descriptor instead.
 func (ModerationForm) EnumDescriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{0}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{1}
 }
 
 // ResolveChainRequest describes a turn.
@@ -208,8 +263,10 @@ type Chain struct {
 	SwitchOnFilter bool `protobuf:"varint,5,opt,name=switch_on_filter,json=switchOnFilter,proto3" json:"switch_on_filter,omitempty"`
 	// True when a route depends on modalities and the request has none; nothing else is set then. Repeat the request with them.
 	NeedsModalities bool `protobuf:"varint,6,opt,name=needs_modalities,json=needsModalities,proto3" json:"needs_modalities,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Where the route is kept; unset without a route.
+	RouteOrigin   RouteOrigin `protobuf:"varint,7,opt,name=route_origin,json=routeOrigin,proto3,enum=windlass.inference.v1.RouteOrigin" json:"route_origin,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Chain) Reset() {
@@ -282,6 +339,13 @@ func (x *Chain) GetNeedsModalities() bool {
 		return x.NeedsModalities
 	}
 	return false
+}
+
+func (x *Chain) GetRouteOrigin() RouteOrigin {
+	if x != nil {
+		return x.RouteOrigin
+	}
+	return RouteOrigin_ROUTE_ORIGIN_UNSPECIFIED
 }
 
 // ChainTarget is a model of a chain.
@@ -394,19 +458,35 @@ func (x *SkippedTarget) GetReason() string {
 	return ""
 }
 
-// Route chooses the models of the turns that it matches.
+// Route chooses the models of the turns that it matches: the first one that matches replaces the model and the fallbacks of the agent.
 type Route struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the route.
+	// Lower-case letters, digits, ".", "_" and "-", at most 63, starting with a letter or a digit. It cannot be changed.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Condition in CEL; empty = it matches each turn.
+	// Condition in CEL; empty = it matches each turn. It can use `agent`, `model`, `tenant`, `principal`, `modalities` and `size`. A condition
+	// that cannot be evaluated, for example because a claim is missing, does not match.
 	When string `protobuf:"bytes,2,opt,name=when,proto3" json:"when,omitempty"`
-	// Its targets.
+	// Its targets; at least one.
 	Targets []*RouteTarget `protobuf:"bytes,3,rep,name=targets,proto3" json:"targets,omitempty"`
 	// An answer that the provider's content filter ended is requested from the next target.
 	SwitchOnFilter bool `protobuf:"varint,4,opt,name=switch_on_filter,json=switchOnFilter,proto3" json:"switch_on_filter,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Purpose of the route.
+	Description string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
+	// The routes of a tenant are evaluated in the order of their priorities, highest first, then by name; -1000 to 1000. Those of the
+	// configuration have none: they come first, in the order of the file, and default ones last.
+	Priority int32 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	// A disabled route is stored, and matches no turn.
+	Disabled bool `protobuf:"varint,7,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	// Where the route is kept.
+	Origin RouteOrigin `protobuf:"varint,20,opt,name=origin,proto3,enum=windlass.inference.v1.RouteOrigin" json:"origin,omitempty"`
+	// Revision of this route, from 1; 0 for one of the configuration.
+	Revision uint32 `protobuf:"varint,21,opt,name=revision,proto3" json:"revision,omitempty"`
+	// When it was created; unset for a route of the configuration.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// When it was last changed; unset for a route of the configuration.
+	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Route) Reset() {
@@ -467,13 +547,62 @@ func (x *Route) GetSwitchOnFilter() bool {
 	return false
 }
 
+func (x *Route) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *Route) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Route) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+func (x *Route) GetOrigin() RouteOrigin {
+	if x != nil {
+		return x.Origin
+	}
+	return RouteOrigin_ROUTE_ORIGIN_UNSPECIFIED
+}
+
+func (x *Route) GetRevision() uint32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Route) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *Route) GetUpdateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdateTime
+	}
+	return nil
+}
+
 // RouteTarget is a model of a route.
 type RouteTarget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "provider/model".
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	// Share of the sessions that call it first, relative to the other weights; 0 = it is called after those with a weight, in the order of
-	// the list.
+	// Share of the sessions that call it first, relative to the other weights, at most 1000; 0 = it is called after those with a weight, in
+	// the order of the list.
 	Weight        int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -523,6 +652,254 @@ func (x *RouteTarget) GetWeight() int32 {
 	return 0
 }
 
+// CreateRouteRequest holds the new route.
+type CreateRouteRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The route. Its name is required.
+	Route *Route `protobuf:"bytes,1,opt,name=route,proto3" json:"route,omitempty"`
+	// True = only check the route, and create nothing.
+	ValidateOnly  bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateRouteRequest) Reset() {
+	*x = CreateRouteRequest{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateRouteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateRouteRequest) ProtoMessage() {}
+
+func (x *CreateRouteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateRouteRequest.ProtoReflect.Descriptor instead.
+func (*CreateRouteRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CreateRouteRequest) GetRoute() *Route {
+	if x != nil {
+		return x.Route
+	}
+	return nil
+}
+
+func (x *CreateRouteRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
+}
+
+// GetRouteRequest names a route.
+type GetRouteRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the route.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRouteRequest) Reset() {
+	*x = GetRouteRequest{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRouteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRouteRequest) ProtoMessage() {}
+
+func (x *GetRouteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRouteRequest.ProtoReflect.Descriptor instead.
+func (*GetRouteRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GetRouteRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// UpdateRouteRequest holds the change.
+type UpdateRouteRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The route with its new values. If revision is not 0 it must be the newest revision, otherwise the update fails with ABORTED/CONFLICT.
+	Route *Route `protobuf:"bytes,1,opt,name=route,proto3" json:"route,omitempty"`
+	// Fields to change; empty = all fields that are set in the body.
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// True = only check the change, and change nothing.
+	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateRouteRequest) Reset() {
+	*x = UpdateRouteRequest{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateRouteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateRouteRequest) ProtoMessage() {}
+
+func (x *UpdateRouteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateRouteRequest.ProtoReflect.Descriptor instead.
+func (*UpdateRouteRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *UpdateRouteRequest) GetRoute() *Route {
+	if x != nil {
+		return x.Route
+	}
+	return nil
+}
+
+func (x *UpdateRouteRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
+func (x *UpdateRouteRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
+}
+
+// DeleteRouteRequest names a route.
+type DeleteRouteRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the route.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteRouteRequest) Reset() {
+	*x = DeleteRouteRequest{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteRouteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteRouteRequest) ProtoMessage() {}
+
+func (x *DeleteRouteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteRouteRequest.ProtoReflect.Descriptor instead.
+func (*DeleteRouteRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DeleteRouteRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// DeleteRouteResponse is empty.
+type DeleteRouteResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteRouteResponse) Reset() {
+	*x = DeleteRouteResponse{}
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteRouteResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteRouteResponse) ProtoMessage() {}
+
+func (x *DeleteRouteResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteRouteResponse.ProtoReflect.Descriptor instead.
+func (*DeleteRouteResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
+}
+
 // ListRoutesRequest asks for the routes.
 type ListRoutesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -536,7 +913,7 @@ type ListRoutesRequest struct {
 
 func (x *ListRoutesRequest) Reset() {
 	*x = ListRoutesRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -548,7 +925,7 @@ func (x *ListRoutesRequest) String() string {
 func (*ListRoutesRequest) ProtoMessage() {}
 
 func (x *ListRoutesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[6]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +938,7 @@ func (x *ListRoutesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRoutesRequest.ProtoReflect.Descriptor instead.
 func (*ListRoutesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{6}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListRoutesRequest) GetPageSize() int32 {
@@ -593,7 +970,7 @@ type ListRoutesResponse struct {
 
 func (x *ListRoutesResponse) Reset() {
 	*x = ListRoutesResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +982,7 @@ func (x *ListRoutesResponse) String() string {
 func (*ListRoutesResponse) ProtoMessage() {}
 
 func (x *ListRoutesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[7]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +995,7 @@ func (x *ListRoutesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRoutesResponse.ProtoReflect.Descriptor instead.
 func (*ListRoutesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{7}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListRoutesResponse) GetRoutes() []*Route {
@@ -673,7 +1050,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +1062,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[8]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +1075,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{8}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Model) GetName() string {
@@ -799,7 +1176,7 @@ type Capabilities struct {
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +1188,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[9]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +1201,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{9}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Capabilities) GetInput() []string {
@@ -934,7 +1311,7 @@ type GenerateRequest struct {
 
 func (x *GenerateRequest) Reset() {
 	*x = GenerateRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1323,7 @@ func (x *GenerateRequest) String() string {
 func (*GenerateRequest) ProtoMessage() {}
 
 func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[10]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1336,7 @@ func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateRequest.ProtoReflect.Descriptor instead.
 func (*GenerateRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{10}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GenerateRequest) GetModel() string {
@@ -1092,7 +1469,7 @@ type OutputFormat struct {
 
 func (x *OutputFormat) Reset() {
 	*x = OutputFormat{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1481,7 @@ func (x *OutputFormat) String() string {
 func (*OutputFormat) ProtoMessage() {}
 
 func (x *OutputFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[11]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1494,7 @@ func (x *OutputFormat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputFormat.ProtoReflect.Descriptor instead.
 func (*OutputFormat) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{11}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *OutputFormat) GetSchemaJson() string {
@@ -1140,7 +1517,7 @@ type CallBudget struct {
 
 func (x *CallBudget) Reset() {
 	*x = CallBudget{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1152,7 +1529,7 @@ func (x *CallBudget) String() string {
 func (*CallBudget) ProtoMessage() {}
 
 func (x *CallBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[12]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1165,7 +1542,7 @@ func (x *CallBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallBudget.ProtoReflect.Descriptor instead.
 func (*CallBudget) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{12}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CallBudget) GetAttempts() int32 {
@@ -1199,7 +1576,7 @@ type ModerateRequest struct {
 
 func (x *ModerateRequest) Reset() {
 	*x = ModerateRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1588,7 @@ func (x *ModerateRequest) String() string {
 func (*ModerateRequest) ProtoMessage() {}
 
 func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[13]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1601,7 @@ func (x *ModerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerateRequest.ProtoReflect.Descriptor instead.
 func (*ModerateRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{13}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ModerateRequest) GetModel() string {
@@ -1266,7 +1643,7 @@ type ModerateResponse struct {
 
 func (x *ModerateResponse) Reset() {
 	*x = ModerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[14]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1655,7 @@ func (x *ModerateResponse) String() string {
 func (*ModerateResponse) ProtoMessage() {}
 
 func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[14]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1668,7 @@ func (x *ModerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerateResponse.ProtoReflect.Descriptor instead.
 func (*ModerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{14}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ModerateResponse) GetResults() []*ModerationResult {
@@ -1314,7 +1691,7 @@ type ModerationResult struct {
 
 func (x *ModerationResult) Reset() {
 	*x = ModerationResult{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[15]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1703,7 @@ func (x *ModerationResult) String() string {
 func (*ModerationResult) ProtoMessage() {}
 
 func (x *ModerationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[15]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1716,7 @@ func (x *ModerationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModerationResult.ProtoReflect.Descriptor instead.
 func (*ModerationResult) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{15}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ModerationResult) GetFlagged() bool {
@@ -1375,7 +1752,7 @@ type GenerateResponse struct {
 
 func (x *GenerateResponse) Reset() {
 	*x = GenerateResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[16]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1764,7 @@ func (x *GenerateResponse) String() string {
 func (*GenerateResponse) ProtoMessage() {}
 
 func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[16]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1777,7 @@ func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateResponse.ProtoReflect.Descriptor instead.
 func (*GenerateResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{16}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GenerateResponse) GetEvent() isGenerateResponse_Event {
@@ -1511,7 +1888,7 @@ type ToolCallDelta struct {
 
 func (x *ToolCallDelta) Reset() {
 	*x = ToolCallDelta{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[17]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1900,7 @@ func (x *ToolCallDelta) String() string {
 func (*ToolCallDelta) ProtoMessage() {}
 
 func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[17]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1913,7 @@ func (x *ToolCallDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallDelta.ProtoReflect.Descriptor instead.
 func (*ToolCallDelta) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{17}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ToolCallDelta) GetIndex() int32 {
@@ -1598,7 +1975,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[18]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1987,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[18]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +2000,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{18}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Finished) GetFinishReason() string {
@@ -1716,7 +2093,7 @@ type ListModelsRequest struct {
 
 func (x *ListModelsRequest) Reset() {
 	*x = ListModelsRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[19]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +2105,7 @@ func (x *ListModelsRequest) String() string {
 func (*ListModelsRequest) ProtoMessage() {}
 
 func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[19]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +2118,7 @@ func (x *ListModelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsRequest.ProtoReflect.Descriptor instead.
 func (*ListModelsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{19}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListModelsRequest) GetPageSize() int32 {
@@ -1771,7 +2148,7 @@ type ListModelsResponse struct {
 
 func (x *ListModelsResponse) Reset() {
 	*x = ListModelsResponse{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[20]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +2160,7 @@ func (x *ListModelsResponse) String() string {
 func (*ListModelsResponse) ProtoMessage() {}
 
 func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[20]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +2173,7 @@ func (x *ListModelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListModelsResponse.ProtoReflect.Descriptor instead.
 func (*ListModelsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{20}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListModelsResponse) GetModels() []*Model {
@@ -1824,7 +2201,7 @@ type ResolveModelRequest struct {
 
 func (x *ResolveModelRequest) Reset() {
 	*x = ResolveModelRequest{}
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[21]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +2213,7 @@ func (x *ResolveModelRequest) String() string {
 func (*ResolveModelRequest) ProtoMessage() {}
 
 func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_inference_v1_inference_proto_msgTypes[21]
+	mi := &file_windlass_inference_v1_inference_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +2226,7 @@ func (x *ResolveModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveModelRequest.ProtoReflect.Descriptor instead.
 func (*ResolveModelRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{21}
+	return file_windlass_inference_v1_inference_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResolveModelRequest) GetModel() string {
@@ -1863,7 +2240,7 @@ var File_windlass_inference_v1_inference_proto protoreflect.FileDescriptor
 
 const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\n" +
-	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a%windlass/inference/v1/embedding.proto\x1a\"windlass/inference/v1/health.proto\x1a windlass/inference/v1/tool.proto\x1a!windlass/inference/v1/trial.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xcc\x02\n" +
+	"%windlass/inference/v1/inference.proto\x12\x15windlass.inference.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a%windlass/inference/v1/embedding.proto\x1a\"windlass/inference/v1/health.proto\x1a windlass/inference/v1/tool.proto\x1a!windlass/inference/v1/trial.proto\x1a!windlass/options/v1/options.proto\x1a\"windlass/policy/v1/principal.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xcc\x02\n" +
 	"\x13ResolveChainRequest\x12\"\n" +
 	"\bagent_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x12\x1e\n" +
 	"\x05model\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12-\n" +
@@ -1875,28 +2252,53 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"modalities\x18\x06 \x03(\tB\b\xbaH\x05\x92\x01\x02\x10\bR\n" +
 	"modalities\x12\x12\n" +
 	"\x04size\x18\a \x01(\x03R\x04size\x12\x17\n" +
-	"\x06chosen\x18\x82\x01 \x01(\bR\x06chosen\"\x8c\x02\n" +
+	"\x06chosen\x18\x82\x01 \x01(\bR\x06chosen\"\xd3\x02\n" +
 	"\x05Chain\x12<\n" +
 	"\atargets\x18\x01 \x03(\v2\".windlass.inference.v1.ChainTargetR\atargets\x12>\n" +
 	"\askipped\x18\x02 \x03(\v2$.windlass.inference.v1.SkippedTargetR\askipped\x12\x14\n" +
 	"\x05route\x18\x03 \x01(\tR\x05route\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\tR\brevision\x12(\n" +
 	"\x10switch_on_filter\x18\x05 \x01(\bR\x0eswitchOnFilter\x12)\n" +
-	"\x10needs_modalities\x18\x06 \x01(\bR\x0fneedsModalities\"Y\n" +
+	"\x10needs_modalities\x18\x06 \x01(\bR\x0fneedsModalities\x12E\n" +
+	"\froute_origin\x18\a \x01(\x0e2\".windlass.inference.v1.RouteOriginR\vrouteOrigin\"Y\n" +
 	"\vChainTarget\x122\n" +
 	"\x05model\x18\x01 \x01(\v2\x1c.windlass.inference.v1.ModelR\x05model\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"=\n" +
 	"\rSkippedTarget\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x97\x01\n" +
-	"\x05Route\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04when\x18\x02 \x01(\tR\x04when\x12<\n" +
-	"\atargets\x18\x03 \x03(\v2\".windlass.inference.v1.RouteTargetR\atargets\x12(\n" +
-	"\x10switch_on_filter\x18\x04 \x01(\bR\x0eswitchOnFilter\";\n" +
-	"\vRouteTarget\x12\x14\n" +
-	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\x05R\x06weight\"b\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xa5\x05\n" +
+	"\x05Route\x12\xbe\x01\n" +
+	"\x04name\x18\x01 \x01(\tB\xa9\x01\xe0A\x02\xbaH\xa2\x01\xba\x01\x9e\x01\n" +
+	"\n" +
+	"route.name\x12Ulower-case letters, digits, ., _ and -, at most 63, starting with a letter or a digit\x1a9this == '' || this.matches('^[a-z0-9][a-z0-9._-]{0,62}$')R\x04name\x12\x1c\n" +
+	"\x04when\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x04when\x12I\n" +
+	"\atargets\x18\x03 \x03(\v2\".windlass.inference.v1.RouteTargetB\v\xe0A\x02\xbaH\x05\x92\x01\x02\x10@R\atargets\x12(\n" +
+	"\x10switch_on_filter\x18\x04 \x01(\bR\x0eswitchOnFilter\x12*\n" +
+	"\vdescription\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\vdescription\x12\x1a\n" +
+	"\bpriority\x18\x06 \x01(\x05R\bpriority\x12\x1a\n" +
+	"\bdisabled\x18\a \x01(\bR\bdisabled\x12?\n" +
+	"\x06origin\x18\x14 \x01(\x0e2\".windlass.inference.v1.RouteOriginB\x03\xe0A\x03R\x06origin\x12\x1f\n" +
+	"\brevision\x18\x15 \x01(\rB\x03\xe0A\x03R\brevision\x12@\n" +
+	"\vcreate_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
+	"createTime\x12@\n" +
+	"\vupdate_time\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampB\x03\xe0A\x03R\n" +
+	"updateTime\"E\n" +
+	"\vRouteTarget\x12\x1e\n" +
+	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x05R\x06weight\"x\n" +
+	"\x12CreateRouteRequest\x12=\n" +
+	"\x05route\x18\x01 \x01(\v2\x1c.windlass.inference.v1.RouteB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x05route\x12#\n" +
+	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\"3\n" +
+	"\x0fGetRouteRequest\x12 \n" +
+	"\x04name\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04name\"\xb5\x01\n" +
+	"\x12UpdateRouteRequest\x12=\n" +
+	"\x05route\x18\x01 \x01(\v2\x1c.windlass.inference.v1.RouteB\t\xe0A\x02\xbaH\x03\xc8\x01\x01R\x05route\x12;\n" +
+	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\x12#\n" +
+	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"6\n" +
+	"\x12DeleteRouteRequest\x12 \n" +
+	"\x04name\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\x04name\"\x15\n" +
+	"\x13DeleteRouteResponse\"b\n" +
 	"\x11ListRoutesRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
 	"\n" +
@@ -2006,11 +2408,15 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\x06models\x18\x01 \x03(\v2\x1c.windlass.inference.v1.ModelR\x06models\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"5\n" +
 	"\x13ResolveModelRequest\x12\x1e\n" +
-	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model*j\n" +
+	"\x05model\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05model*a\n" +
+	"\vRouteOrigin\x12\x1c\n" +
+	"\x18ROUTE_ORIGIN_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aROUTE_ORIGIN_CONFIGURATION\x10\x01\x12\x14\n" +
+	"\x10ROUTE_ORIGIN_API\x10\x02*j\n" +
 	"\x0eModerationForm\x12\x1f\n" +
 	"\x1bMODERATION_FORM_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15MODERATION_FORM_GUARD\x10\x01\x12\x1c\n" +
-	"\x18MODERATION_FORM_ENDPOINT\x10\x022\xf0\r\n" +
+	"\x18MODERATION_FORM_ENDPOINT\x10\x022\xca\x12\n" +
 	"\x10InferenceService\x12\x80\x01\n" +
 	"\bGenerate\x12&.windlass.inference.v1.GenerateRequest\x1a'.windlass.inference.v1.GenerateResponse\"!\xaa\xfd\x1b\x19inference.models.generate\xb0\xfd\x1b\x010\x01\x12~\n" +
 	"\bModerate\x12&.windlass.inference.v1.ModerateRequest\x1a'.windlass.inference.v1.ModerateResponse\"!\xaa\xfd\x1b\x19inference.models.moderate\xb0\xfd\x1b\x01\x12\x89\x01\n" +
@@ -2027,7 +2433,12 @@ const file_windlass_inference_v1_inference_proto_rawDesc = "" +
 	"\fResolveChain\x12*.windlass.inference.v1.ResolveChainRequest\x1a\x1c.windlass.inference.v1.Chain\"\x1d\xaa\xfd\x1b\x15inference.models.list\xb0\xfd\x1b\x01\x12\x8e\x01\n" +
 	"\n" +
 	"ListRoutes\x12(.windlass.inference.v1.ListRoutesRequest\x1a).windlass.inference.v1.ListRoutesResponse\"+\xaa\xfd\x1b\x15inference.routes.list\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/routesB\xef\x01\n" +
+	"/v1/routes\x12\x90\x01\n" +
+	"\vCreateRoute\x12).windlass.inference.v1.CreateRouteRequest\x1a\x1c.windlass.inference.v1.Route\"8\xaa\xfd\x1b\x17inference.routes.create\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x13:\x05route\"\n" +
+	"/v1/routes\x12\x83\x01\n" +
+	"\bGetRoute\x12&.windlass.inference.v1.GetRouteRequest\x1a\x1c.windlass.inference.v1.Route\"1\xaa\xfd\x1b\x14inference.routes.get\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/routes/{name}\x12\x9d\x01\n" +
+	"\vUpdateRoute\x12).windlass.inference.v1.UpdateRouteRequest\x1a\x1c.windlass.inference.v1.Route\"E\xaa\xfd\x1b\x17inference.routes.update\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02 :\x05route2\x17/v1/routes/{route.name}\x12\x9e\x01\n" +
+	"\vDeleteRoute\x12).windlass.inference.v1.DeleteRouteRequest\x1a*.windlass.inference.v1.DeleteRouteResponse\"8\xaa\xfd\x1b\x17inference.routes.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x13*\x11/v1/routes/{name}B\xef\x01\n" +
 	"\x19com.windlass.inference.v1B\x0eInferenceProtoP\x01ZLgithub.com/windlass-dev/windlass/proto/gen/windlass/inference/v1;inferencev1\xa2\x02\x03WIX\xaa\x02\x15Windlass.Inference.V1\xca\x02\x15Windlass\\Inference\\V1\xe2\x02!Windlass\\Inference\\V1\\GPBMetadata\xea\x02\x17Windlass::Inference::V1b\x06proto3"
 
 var (
@@ -2042,114 +2453,137 @@ func file_windlass_inference_v1_inference_proto_rawDescGZIP() []byte {
 	return file_windlass_inference_v1_inference_proto_rawDescData
 }
 
-var file_windlass_inference_v1_inference_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_windlass_inference_v1_inference_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_windlass_inference_v1_inference_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_windlass_inference_v1_inference_proto_goTypes = []any{
-	(ModerationForm)(0),              // 0: windlass.inference.v1.ModerationForm
-	(*ResolveChainRequest)(nil),      // 1: windlass.inference.v1.ResolveChainRequest
-	(*Chain)(nil),                    // 2: windlass.inference.v1.Chain
-	(*ChainTarget)(nil),              // 3: windlass.inference.v1.ChainTarget
-	(*SkippedTarget)(nil),            // 4: windlass.inference.v1.SkippedTarget
-	(*Route)(nil),                    // 5: windlass.inference.v1.Route
-	(*RouteTarget)(nil),              // 6: windlass.inference.v1.RouteTarget
-	(*ListRoutesRequest)(nil),        // 7: windlass.inference.v1.ListRoutesRequest
-	(*ListRoutesResponse)(nil),       // 8: windlass.inference.v1.ListRoutesResponse
-	(*Model)(nil),                    // 9: windlass.inference.v1.Model
-	(*Capabilities)(nil),             // 10: windlass.inference.v1.Capabilities
-	(*GenerateRequest)(nil),          // 11: windlass.inference.v1.GenerateRequest
-	(*OutputFormat)(nil),             // 12: windlass.inference.v1.OutputFormat
-	(*CallBudget)(nil),               // 13: windlass.inference.v1.CallBudget
-	(*ModerateRequest)(nil),          // 14: windlass.inference.v1.ModerateRequest
-	(*ModerateResponse)(nil),         // 15: windlass.inference.v1.ModerateResponse
-	(*ModerationResult)(nil),         // 16: windlass.inference.v1.ModerationResult
-	(*GenerateResponse)(nil),         // 17: windlass.inference.v1.GenerateResponse
-	(*ToolCallDelta)(nil),            // 18: windlass.inference.v1.ToolCallDelta
-	(*Finished)(nil),                 // 19: windlass.inference.v1.Finished
-	(*ListModelsRequest)(nil),        // 20: windlass.inference.v1.ListModelsRequest
-	(*ListModelsResponse)(nil),       // 21: windlass.inference.v1.ListModelsResponse
-	(*ResolveModelRequest)(nil),      // 22: windlass.inference.v1.ResolveModelRequest
-	(*v1.Principal)(nil),             // 23: windlass.policy.v1.Principal
-	(*v11.Price)(nil),                // 24: windlass.turn.v1.Price
-	(v11.OutputMode)(0),              // 25: windlass.turn.v1.OutputMode
-	(*v11.Message)(nil),              // 26: windlass.turn.v1.Message
-	(*ToolDefinition)(nil),           // 27: windlass.inference.v1.ToolDefinition
-	(*v11.ModelAttempt)(nil),         // 28: windlass.turn.v1.ModelAttempt
-	(*v11.Generation)(nil),           // 29: windlass.turn.v1.Generation
-	(*durationpb.Duration)(nil),      // 30: google.protobuf.Duration
-	(*v11.ToolCall)(nil),             // 31: windlass.turn.v1.ToolCall
-	(*v11.Usage)(nil),                // 32: windlass.turn.v1.Usage
-	(*v11.Verbatim)(nil),             // 33: windlass.turn.v1.Verbatim
-	(*EmbedRequest)(nil),             // 34: windlass.inference.v1.EmbedRequest
-	(*RerankRequest)(nil),            // 35: windlass.inference.v1.RerankRequest
-	(*CountTokensRequest)(nil),       // 36: windlass.inference.v1.CountTokensRequest
-	(*ListModelHealthRequest)(nil),   // 37: windlass.inference.v1.ListModelHealthRequest
-	(*ResetModelHealthRequest)(nil),  // 38: windlass.inference.v1.ResetModelHealthRequest
-	(*TryModelRequest)(nil),          // 39: windlass.inference.v1.TryModelRequest
-	(*EmbedResponse)(nil),            // 40: windlass.inference.v1.EmbedResponse
-	(*RerankResponse)(nil),           // 41: windlass.inference.v1.RerankResponse
-	(*CountTokensResponse)(nil),      // 42: windlass.inference.v1.CountTokensResponse
-	(*ListModelHealthResponse)(nil),  // 43: windlass.inference.v1.ListModelHealthResponse
-	(*ResetModelHealthResponse)(nil), // 44: windlass.inference.v1.ResetModelHealthResponse
-	(*TryModelResponse)(nil),         // 45: windlass.inference.v1.TryModelResponse
+	(RouteOrigin)(0),                 // 0: windlass.inference.v1.RouteOrigin
+	(ModerationForm)(0),              // 1: windlass.inference.v1.ModerationForm
+	(*ResolveChainRequest)(nil),      // 2: windlass.inference.v1.ResolveChainRequest
+	(*Chain)(nil),                    // 3: windlass.inference.v1.Chain
+	(*ChainTarget)(nil),              // 4: windlass.inference.v1.ChainTarget
+	(*SkippedTarget)(nil),            // 5: windlass.inference.v1.SkippedTarget
+	(*Route)(nil),                    // 6: windlass.inference.v1.Route
+	(*RouteTarget)(nil),              // 7: windlass.inference.v1.RouteTarget
+	(*CreateRouteRequest)(nil),       // 8: windlass.inference.v1.CreateRouteRequest
+	(*GetRouteRequest)(nil),          // 9: windlass.inference.v1.GetRouteRequest
+	(*UpdateRouteRequest)(nil),       // 10: windlass.inference.v1.UpdateRouteRequest
+	(*DeleteRouteRequest)(nil),       // 11: windlass.inference.v1.DeleteRouteRequest
+	(*DeleteRouteResponse)(nil),      // 12: windlass.inference.v1.DeleteRouteResponse
+	(*ListRoutesRequest)(nil),        // 13: windlass.inference.v1.ListRoutesRequest
+	(*ListRoutesResponse)(nil),       // 14: windlass.inference.v1.ListRoutesResponse
+	(*Model)(nil),                    // 15: windlass.inference.v1.Model
+	(*Capabilities)(nil),             // 16: windlass.inference.v1.Capabilities
+	(*GenerateRequest)(nil),          // 17: windlass.inference.v1.GenerateRequest
+	(*OutputFormat)(nil),             // 18: windlass.inference.v1.OutputFormat
+	(*CallBudget)(nil),               // 19: windlass.inference.v1.CallBudget
+	(*ModerateRequest)(nil),          // 20: windlass.inference.v1.ModerateRequest
+	(*ModerateResponse)(nil),         // 21: windlass.inference.v1.ModerateResponse
+	(*ModerationResult)(nil),         // 22: windlass.inference.v1.ModerationResult
+	(*GenerateResponse)(nil),         // 23: windlass.inference.v1.GenerateResponse
+	(*ToolCallDelta)(nil),            // 24: windlass.inference.v1.ToolCallDelta
+	(*Finished)(nil),                 // 25: windlass.inference.v1.Finished
+	(*ListModelsRequest)(nil),        // 26: windlass.inference.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),       // 27: windlass.inference.v1.ListModelsResponse
+	(*ResolveModelRequest)(nil),      // 28: windlass.inference.v1.ResolveModelRequest
+	(*v1.Principal)(nil),             // 29: windlass.policy.v1.Principal
+	(*timestamppb.Timestamp)(nil),    // 30: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),    // 31: google.protobuf.FieldMask
+	(*v11.Price)(nil),                // 32: windlass.turn.v1.Price
+	(v11.OutputMode)(0),              // 33: windlass.turn.v1.OutputMode
+	(*v11.Message)(nil),              // 34: windlass.turn.v1.Message
+	(*ToolDefinition)(nil),           // 35: windlass.inference.v1.ToolDefinition
+	(*v11.ModelAttempt)(nil),         // 36: windlass.turn.v1.ModelAttempt
+	(*v11.Generation)(nil),           // 37: windlass.turn.v1.Generation
+	(*durationpb.Duration)(nil),      // 38: google.protobuf.Duration
+	(*v11.ToolCall)(nil),             // 39: windlass.turn.v1.ToolCall
+	(*v11.Usage)(nil),                // 40: windlass.turn.v1.Usage
+	(*v11.Verbatim)(nil),             // 41: windlass.turn.v1.Verbatim
+	(*EmbedRequest)(nil),             // 42: windlass.inference.v1.EmbedRequest
+	(*RerankRequest)(nil),            // 43: windlass.inference.v1.RerankRequest
+	(*CountTokensRequest)(nil),       // 44: windlass.inference.v1.CountTokensRequest
+	(*ListModelHealthRequest)(nil),   // 45: windlass.inference.v1.ListModelHealthRequest
+	(*ResetModelHealthRequest)(nil),  // 46: windlass.inference.v1.ResetModelHealthRequest
+	(*TryModelRequest)(nil),          // 47: windlass.inference.v1.TryModelRequest
+	(*EmbedResponse)(nil),            // 48: windlass.inference.v1.EmbedResponse
+	(*RerankResponse)(nil),           // 49: windlass.inference.v1.RerankResponse
+	(*CountTokensResponse)(nil),      // 50: windlass.inference.v1.CountTokensResponse
+	(*ListModelHealthResponse)(nil),  // 51: windlass.inference.v1.ListModelHealthResponse
+	(*ResetModelHealthResponse)(nil), // 52: windlass.inference.v1.ResetModelHealthResponse
+	(*TryModelResponse)(nil),         // 53: windlass.inference.v1.TryModelResponse
 }
 var file_windlass_inference_v1_inference_proto_depIdxs = []int32{
-	23, // 0: windlass.inference.v1.ResolveChainRequest.principal:type_name -> windlass.policy.v1.Principal
-	3,  // 1: windlass.inference.v1.Chain.targets:type_name -> windlass.inference.v1.ChainTarget
-	4,  // 2: windlass.inference.v1.Chain.skipped:type_name -> windlass.inference.v1.SkippedTarget
-	9,  // 3: windlass.inference.v1.ChainTarget.model:type_name -> windlass.inference.v1.Model
-	6,  // 4: windlass.inference.v1.Route.targets:type_name -> windlass.inference.v1.RouteTarget
-	5,  // 5: windlass.inference.v1.ListRoutesResponse.routes:type_name -> windlass.inference.v1.Route
-	24, // 6: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
-	25, // 7: windlass.inference.v1.Model.output_modes:type_name -> windlass.turn.v1.OutputMode
-	10, // 8: windlass.inference.v1.Model.capabilities:type_name -> windlass.inference.v1.Capabilities
-	26, // 9: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
-	27, // 10: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
-	28, // 11: windlass.inference.v1.GenerateRequest.attempts:type_name -> windlass.turn.v1.ModelAttempt
-	13, // 12: windlass.inference.v1.GenerateRequest.budget:type_name -> windlass.inference.v1.CallBudget
-	23, // 13: windlass.inference.v1.GenerateRequest.principal:type_name -> windlass.policy.v1.Principal
-	29, // 14: windlass.inference.v1.GenerateRequest.generation:type_name -> windlass.turn.v1.Generation
-	12, // 15: windlass.inference.v1.GenerateRequest.output_format:type_name -> windlass.inference.v1.OutputFormat
-	30, // 16: windlass.inference.v1.CallBudget.time:type_name -> google.protobuf.Duration
-	0,  // 17: windlass.inference.v1.ModerateRequest.form:type_name -> windlass.inference.v1.ModerationForm
-	16, // 18: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
-	18, // 19: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
-	19, // 20: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
-	28, // 21: windlass.inference.v1.GenerateResponse.attempt:type_name -> windlass.turn.v1.ModelAttempt
-	31, // 22: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
-	32, // 23: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
-	33, // 24: windlass.inference.v1.Finished.verbatim:type_name -> windlass.turn.v1.Verbatim
-	28, // 25: windlass.inference.v1.Finished.attempt:type_name -> windlass.turn.v1.ModelAttempt
-	25, // 26: windlass.inference.v1.Finished.output_mode:type_name -> windlass.turn.v1.OutputMode
-	9,  // 27: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
-	11, // 28: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
-	14, // 29: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
-	34, // 30: windlass.inference.v1.InferenceService.Embed:input_type -> windlass.inference.v1.EmbedRequest
-	35, // 31: windlass.inference.v1.InferenceService.Rerank:input_type -> windlass.inference.v1.RerankRequest
-	36, // 32: windlass.inference.v1.InferenceService.CountTokens:input_type -> windlass.inference.v1.CountTokensRequest
-	37, // 33: windlass.inference.v1.InferenceService.ListModelHealth:input_type -> windlass.inference.v1.ListModelHealthRequest
-	38, // 34: windlass.inference.v1.InferenceService.ResetModelHealth:input_type -> windlass.inference.v1.ResetModelHealthRequest
-	39, // 35: windlass.inference.v1.InferenceService.TryModel:input_type -> windlass.inference.v1.TryModelRequest
-	20, // 36: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
-	22, // 37: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
-	1,  // 38: windlass.inference.v1.InferenceService.ResolveChain:input_type -> windlass.inference.v1.ResolveChainRequest
-	7,  // 39: windlass.inference.v1.InferenceService.ListRoutes:input_type -> windlass.inference.v1.ListRoutesRequest
-	17, // 40: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
-	15, // 41: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
-	40, // 42: windlass.inference.v1.InferenceService.Embed:output_type -> windlass.inference.v1.EmbedResponse
-	41, // 43: windlass.inference.v1.InferenceService.Rerank:output_type -> windlass.inference.v1.RerankResponse
-	42, // 44: windlass.inference.v1.InferenceService.CountTokens:output_type -> windlass.inference.v1.CountTokensResponse
-	43, // 45: windlass.inference.v1.InferenceService.ListModelHealth:output_type -> windlass.inference.v1.ListModelHealthResponse
-	44, // 46: windlass.inference.v1.InferenceService.ResetModelHealth:output_type -> windlass.inference.v1.ResetModelHealthResponse
-	45, // 47: windlass.inference.v1.InferenceService.TryModel:output_type -> windlass.inference.v1.TryModelResponse
-	21, // 48: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
-	9,  // 49: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
-	2,  // 50: windlass.inference.v1.InferenceService.ResolveChain:output_type -> windlass.inference.v1.Chain
-	8,  // 51: windlass.inference.v1.InferenceService.ListRoutes:output_type -> windlass.inference.v1.ListRoutesResponse
-	40, // [40:52] is the sub-list for method output_type
-	28, // [28:40] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	29, // 0: windlass.inference.v1.ResolveChainRequest.principal:type_name -> windlass.policy.v1.Principal
+	4,  // 1: windlass.inference.v1.Chain.targets:type_name -> windlass.inference.v1.ChainTarget
+	5,  // 2: windlass.inference.v1.Chain.skipped:type_name -> windlass.inference.v1.SkippedTarget
+	0,  // 3: windlass.inference.v1.Chain.route_origin:type_name -> windlass.inference.v1.RouteOrigin
+	15, // 4: windlass.inference.v1.ChainTarget.model:type_name -> windlass.inference.v1.Model
+	7,  // 5: windlass.inference.v1.Route.targets:type_name -> windlass.inference.v1.RouteTarget
+	0,  // 6: windlass.inference.v1.Route.origin:type_name -> windlass.inference.v1.RouteOrigin
+	30, // 7: windlass.inference.v1.Route.create_time:type_name -> google.protobuf.Timestamp
+	30, // 8: windlass.inference.v1.Route.update_time:type_name -> google.protobuf.Timestamp
+	6,  // 9: windlass.inference.v1.CreateRouteRequest.route:type_name -> windlass.inference.v1.Route
+	6,  // 10: windlass.inference.v1.UpdateRouteRequest.route:type_name -> windlass.inference.v1.Route
+	31, // 11: windlass.inference.v1.UpdateRouteRequest.update_mask:type_name -> google.protobuf.FieldMask
+	6,  // 12: windlass.inference.v1.ListRoutesResponse.routes:type_name -> windlass.inference.v1.Route
+	32, // 13: windlass.inference.v1.Model.price:type_name -> windlass.turn.v1.Price
+	33, // 14: windlass.inference.v1.Model.output_modes:type_name -> windlass.turn.v1.OutputMode
+	16, // 15: windlass.inference.v1.Model.capabilities:type_name -> windlass.inference.v1.Capabilities
+	34, // 16: windlass.inference.v1.GenerateRequest.messages:type_name -> windlass.turn.v1.Message
+	35, // 17: windlass.inference.v1.GenerateRequest.tools:type_name -> windlass.inference.v1.ToolDefinition
+	36, // 18: windlass.inference.v1.GenerateRequest.attempts:type_name -> windlass.turn.v1.ModelAttempt
+	19, // 19: windlass.inference.v1.GenerateRequest.budget:type_name -> windlass.inference.v1.CallBudget
+	29, // 20: windlass.inference.v1.GenerateRequest.principal:type_name -> windlass.policy.v1.Principal
+	37, // 21: windlass.inference.v1.GenerateRequest.generation:type_name -> windlass.turn.v1.Generation
+	18, // 22: windlass.inference.v1.GenerateRequest.output_format:type_name -> windlass.inference.v1.OutputFormat
+	38, // 23: windlass.inference.v1.CallBudget.time:type_name -> google.protobuf.Duration
+	1,  // 24: windlass.inference.v1.ModerateRequest.form:type_name -> windlass.inference.v1.ModerationForm
+	22, // 25: windlass.inference.v1.ModerateResponse.results:type_name -> windlass.inference.v1.ModerationResult
+	24, // 26: windlass.inference.v1.GenerateResponse.tool_call_delta:type_name -> windlass.inference.v1.ToolCallDelta
+	25, // 27: windlass.inference.v1.GenerateResponse.finished:type_name -> windlass.inference.v1.Finished
+	36, // 28: windlass.inference.v1.GenerateResponse.attempt:type_name -> windlass.turn.v1.ModelAttempt
+	39, // 29: windlass.inference.v1.Finished.tool_calls:type_name -> windlass.turn.v1.ToolCall
+	40, // 30: windlass.inference.v1.Finished.usage:type_name -> windlass.turn.v1.Usage
+	41, // 31: windlass.inference.v1.Finished.verbatim:type_name -> windlass.turn.v1.Verbatim
+	36, // 32: windlass.inference.v1.Finished.attempt:type_name -> windlass.turn.v1.ModelAttempt
+	33, // 33: windlass.inference.v1.Finished.output_mode:type_name -> windlass.turn.v1.OutputMode
+	15, // 34: windlass.inference.v1.ListModelsResponse.models:type_name -> windlass.inference.v1.Model
+	17, // 35: windlass.inference.v1.InferenceService.Generate:input_type -> windlass.inference.v1.GenerateRequest
+	20, // 36: windlass.inference.v1.InferenceService.Moderate:input_type -> windlass.inference.v1.ModerateRequest
+	42, // 37: windlass.inference.v1.InferenceService.Embed:input_type -> windlass.inference.v1.EmbedRequest
+	43, // 38: windlass.inference.v1.InferenceService.Rerank:input_type -> windlass.inference.v1.RerankRequest
+	44, // 39: windlass.inference.v1.InferenceService.CountTokens:input_type -> windlass.inference.v1.CountTokensRequest
+	45, // 40: windlass.inference.v1.InferenceService.ListModelHealth:input_type -> windlass.inference.v1.ListModelHealthRequest
+	46, // 41: windlass.inference.v1.InferenceService.ResetModelHealth:input_type -> windlass.inference.v1.ResetModelHealthRequest
+	47, // 42: windlass.inference.v1.InferenceService.TryModel:input_type -> windlass.inference.v1.TryModelRequest
+	26, // 43: windlass.inference.v1.InferenceService.ListModels:input_type -> windlass.inference.v1.ListModelsRequest
+	28, // 44: windlass.inference.v1.InferenceService.ResolveModel:input_type -> windlass.inference.v1.ResolveModelRequest
+	2,  // 45: windlass.inference.v1.InferenceService.ResolveChain:input_type -> windlass.inference.v1.ResolveChainRequest
+	13, // 46: windlass.inference.v1.InferenceService.ListRoutes:input_type -> windlass.inference.v1.ListRoutesRequest
+	8,  // 47: windlass.inference.v1.InferenceService.CreateRoute:input_type -> windlass.inference.v1.CreateRouteRequest
+	9,  // 48: windlass.inference.v1.InferenceService.GetRoute:input_type -> windlass.inference.v1.GetRouteRequest
+	10, // 49: windlass.inference.v1.InferenceService.UpdateRoute:input_type -> windlass.inference.v1.UpdateRouteRequest
+	11, // 50: windlass.inference.v1.InferenceService.DeleteRoute:input_type -> windlass.inference.v1.DeleteRouteRequest
+	23, // 51: windlass.inference.v1.InferenceService.Generate:output_type -> windlass.inference.v1.GenerateResponse
+	21, // 52: windlass.inference.v1.InferenceService.Moderate:output_type -> windlass.inference.v1.ModerateResponse
+	48, // 53: windlass.inference.v1.InferenceService.Embed:output_type -> windlass.inference.v1.EmbedResponse
+	49, // 54: windlass.inference.v1.InferenceService.Rerank:output_type -> windlass.inference.v1.RerankResponse
+	50, // 55: windlass.inference.v1.InferenceService.CountTokens:output_type -> windlass.inference.v1.CountTokensResponse
+	51, // 56: windlass.inference.v1.InferenceService.ListModelHealth:output_type -> windlass.inference.v1.ListModelHealthResponse
+	52, // 57: windlass.inference.v1.InferenceService.ResetModelHealth:output_type -> windlass.inference.v1.ResetModelHealthResponse
+	53, // 58: windlass.inference.v1.InferenceService.TryModel:output_type -> windlass.inference.v1.TryModelResponse
+	27, // 59: windlass.inference.v1.InferenceService.ListModels:output_type -> windlass.inference.v1.ListModelsResponse
+	15, // 60: windlass.inference.v1.InferenceService.ResolveModel:output_type -> windlass.inference.v1.Model
+	3,  // 61: windlass.inference.v1.InferenceService.ResolveChain:output_type -> windlass.inference.v1.Chain
+	14, // 62: windlass.inference.v1.InferenceService.ListRoutes:output_type -> windlass.inference.v1.ListRoutesResponse
+	6,  // 63: windlass.inference.v1.InferenceService.CreateRoute:output_type -> windlass.inference.v1.Route
+	6,  // 64: windlass.inference.v1.InferenceService.GetRoute:output_type -> windlass.inference.v1.Route
+	6,  // 65: windlass.inference.v1.InferenceService.UpdateRoute:output_type -> windlass.inference.v1.Route
+	12, // 66: windlass.inference.v1.InferenceService.DeleteRoute:output_type -> windlass.inference.v1.DeleteRouteResponse
+	51, // [51:67] is the sub-list for method output_type
+	35, // [35:51] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_windlass_inference_v1_inference_proto_init() }
@@ -2161,8 +2595,8 @@ func file_windlass_inference_v1_inference_proto_init() {
 	file_windlass_inference_v1_health_proto_init()
 	file_windlass_inference_v1_tool_proto_init()
 	file_windlass_inference_v1_trial_proto_init()
-	file_windlass_inference_v1_inference_proto_msgTypes[10].OneofWrappers = []any{}
-	file_windlass_inference_v1_inference_proto_msgTypes[16].OneofWrappers = []any{
+	file_windlass_inference_v1_inference_proto_msgTypes[15].OneofWrappers = []any{}
+	file_windlass_inference_v1_inference_proto_msgTypes[21].OneofWrappers = []any{
 		(*GenerateResponse_TextDelta)(nil),
 		(*GenerateResponse_ReasoningDelta)(nil),
 		(*GenerateResponse_ToolCallDelta)(nil),
@@ -2174,8 +2608,8 @@ func file_windlass_inference_v1_inference_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_inference_v1_inference_proto_rawDesc), len(file_windlass_inference_v1_inference_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   22,
+			NumEnums:      2,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -33,6 +33,10 @@ const (
 	InferenceService_ResolveModel_FullMethodName     = "/windlass.inference.v1.InferenceService/ResolveModel"
 	InferenceService_ResolveChain_FullMethodName     = "/windlass.inference.v1.InferenceService/ResolveChain"
 	InferenceService_ListRoutes_FullMethodName       = "/windlass.inference.v1.InferenceService/ListRoutes"
+	InferenceService_CreateRoute_FullMethodName      = "/windlass.inference.v1.InferenceService/CreateRoute"
+	InferenceService_GetRoute_FullMethodName         = "/windlass.inference.v1.InferenceService/GetRoute"
+	InferenceService_UpdateRoute_FullMethodName      = "/windlass.inference.v1.InferenceService/UpdateRoute"
+	InferenceService_DeleteRoute_FullMethodName      = "/windlass.inference.v1.InferenceService/DeleteRoute"
 )
 
 // InferenceServiceClient is the client API for InferenceService service.
@@ -86,8 +90,21 @@ type InferenceServiceClient interface {
 	// fallbacks of the agent. Models that a policy denies to the principal are left out.
 	// Errors: NOT_FOUND/MODEL_UNKNOWN; PERMISSION_DENIED when every model is denied.
 	ResolveChain(ctx context.Context, in *ResolveChainRequest, opts ...grpc.CallOption) (*Chain, error)
-	// ListRoutes lists the routes of the configuration (inference.routes) in the order in which they are evaluated.
+	// ListRoutes lists the routes that apply to the caller's tenant, in the order in which they are evaluated: those of the configuration
+	// (inference.routes), then those of the tenant, and then those of the configuration that are default ones.
 	ListRoutes(ctx context.Context, in *ListRoutesRequest, opts ...grpc.CallOption) (*ListRoutesResponse, error)
+	// CreateRoute creates a route of the caller's tenant. It applies to the next turn; a turn that has started keeps its models.
+	// Errors: ALREADY_EXISTS when a route has this name, also one of the configuration; INVALID_ARGUMENT for a condition that does not
+	// compile, and for a target without a provider; FAILED_PRECONDITION when the tenant has as many routes as it may.
+	CreateRoute(ctx context.Context, in *CreateRouteRequest, opts ...grpc.CallOption) (*Route, error)
+	// GetRoute returns a route of the caller's tenant, or of the configuration.
+	GetRoute(ctx context.Context, in *GetRouteRequest, opts ...grpc.CallOption) (*Route, error)
+	// UpdateRoute changes the fields in the mask (without a mask, all fields that are set). Targets are replaced as a whole. The change applies
+	// to the next turn.
+	// Errors: those of CreateRoute; ABORTED when the revision is not the newest; FAILED_PRECONDITION for a route of the configuration.
+	UpdateRoute(ctx context.Context, in *UpdateRouteRequest, opts ...grpc.CallOption) (*Route, error)
+	// DeleteRoute deletes a route. This applies to the next turn. Errors: FAILED_PRECONDITION for a route of the configuration.
+	DeleteRoute(ctx context.Context, in *DeleteRouteRequest, opts ...grpc.CallOption) (*DeleteRouteResponse, error)
 }
 
 type inferenceServiceClient struct {
@@ -227,6 +244,46 @@ func (c *inferenceServiceClient) ListRoutes(ctx context.Context, in *ListRoutesR
 	return out, nil
 }
 
+func (c *inferenceServiceClient) CreateRoute(ctx context.Context, in *CreateRouteRequest, opts ...grpc.CallOption) (*Route, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Route)
+	err := c.cc.Invoke(ctx, InferenceService_CreateRoute_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *inferenceServiceClient) GetRoute(ctx context.Context, in *GetRouteRequest, opts ...grpc.CallOption) (*Route, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Route)
+	err := c.cc.Invoke(ctx, InferenceService_GetRoute_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *inferenceServiceClient) UpdateRoute(ctx context.Context, in *UpdateRouteRequest, opts ...grpc.CallOption) (*Route, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Route)
+	err := c.cc.Invoke(ctx, InferenceService_UpdateRoute_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *inferenceServiceClient) DeleteRoute(ctx context.Context, in *DeleteRouteRequest, opts ...grpc.CallOption) (*DeleteRouteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteRouteResponse)
+	err := c.cc.Invoke(ctx, InferenceService_DeleteRoute_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // InferenceServiceServer is the server API for InferenceService service.
 // All implementations must embed UnimplementedInferenceServiceServer
 // for forward compatibility.
@@ -278,8 +335,21 @@ type InferenceServiceServer interface {
 	// fallbacks of the agent. Models that a policy denies to the principal are left out.
 	// Errors: NOT_FOUND/MODEL_UNKNOWN; PERMISSION_DENIED when every model is denied.
 	ResolveChain(context.Context, *ResolveChainRequest) (*Chain, error)
-	// ListRoutes lists the routes of the configuration (inference.routes) in the order in which they are evaluated.
+	// ListRoutes lists the routes that apply to the caller's tenant, in the order in which they are evaluated: those of the configuration
+	// (inference.routes), then those of the tenant, and then those of the configuration that are default ones.
 	ListRoutes(context.Context, *ListRoutesRequest) (*ListRoutesResponse, error)
+	// CreateRoute creates a route of the caller's tenant. It applies to the next turn; a turn that has started keeps its models.
+	// Errors: ALREADY_EXISTS when a route has this name, also one of the configuration; INVALID_ARGUMENT for a condition that does not
+	// compile, and for a target without a provider; FAILED_PRECONDITION when the tenant has as many routes as it may.
+	CreateRoute(context.Context, *CreateRouteRequest) (*Route, error)
+	// GetRoute returns a route of the caller's tenant, or of the configuration.
+	GetRoute(context.Context, *GetRouteRequest) (*Route, error)
+	// UpdateRoute changes the fields in the mask (without a mask, all fields that are set). Targets are replaced as a whole. The change applies
+	// to the next turn.
+	// Errors: those of CreateRoute; ABORTED when the revision is not the newest; FAILED_PRECONDITION for a route of the configuration.
+	UpdateRoute(context.Context, *UpdateRouteRequest) (*Route, error)
+	// DeleteRoute deletes a route. This applies to the next turn. Errors: FAILED_PRECONDITION for a route of the configuration.
+	DeleteRoute(context.Context, *DeleteRouteRequest) (*DeleteRouteResponse, error)
 	mustEmbedUnimplementedInferenceServiceServer()
 }
 
@@ -325,6 +395,18 @@ func (UnimplementedInferenceServiceServer) ResolveChain(context.Context, *Resolv
 }
 func (UnimplementedInferenceServiceServer) ListRoutes(context.Context, *ListRoutesRequest) (*ListRoutesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListRoutes not implemented")
+}
+func (UnimplementedInferenceServiceServer) CreateRoute(context.Context, *CreateRouteRequest) (*Route, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateRoute not implemented")
+}
+func (UnimplementedInferenceServiceServer) GetRoute(context.Context, *GetRouteRequest) (*Route, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetRoute not implemented")
+}
+func (UnimplementedInferenceServiceServer) UpdateRoute(context.Context, *UpdateRouteRequest) (*Route, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateRoute not implemented")
+}
+func (UnimplementedInferenceServiceServer) DeleteRoute(context.Context, *DeleteRouteRequest) (*DeleteRouteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteRoute not implemented")
 }
 func (UnimplementedInferenceServiceServer) mustEmbedUnimplementedInferenceServiceServer() {}
 func (UnimplementedInferenceServiceServer) testEmbeddedByValue()                          {}
@@ -556,6 +638,78 @@ func _InferenceService_ListRoutes_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _InferenceService_CreateRoute_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateRouteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).CreateRoute(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_CreateRoute_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).CreateRoute(ctx, req.(*CreateRouteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InferenceService_GetRoute_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetRouteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).GetRoute(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_GetRoute_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).GetRoute(ctx, req.(*GetRouteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InferenceService_UpdateRoute_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateRouteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).UpdateRoute(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_UpdateRoute_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).UpdateRoute(ctx, req.(*UpdateRouteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InferenceService_DeleteRoute_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteRouteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InferenceServiceServer).DeleteRoute(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InferenceService_DeleteRoute_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InferenceServiceServer).DeleteRoute(ctx, req.(*DeleteRouteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // InferenceService_ServiceDesc is the grpc.ServiceDesc for InferenceService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -606,6 +760,22 @@ var InferenceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListRoutes",
 			Handler:    _InferenceService_ListRoutes_Handler,
+		},
+		{
+			MethodName: "CreateRoute",
+			Handler:    _InferenceService_CreateRoute_Handler,
+		},
+		{
+			MethodName: "GetRoute",
+			Handler:    _InferenceService_GetRoute_Handler,
+		},
+		{
+			MethodName: "UpdateRoute",
+			Handler:    _InferenceService_UpdateRoute_Handler,
+		},
+		{
+			MethodName: "DeleteRoute",
+			Handler:    _InferenceService_DeleteRoute_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

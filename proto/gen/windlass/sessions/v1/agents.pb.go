@@ -10,9 +10,10 @@ package sessionsv1
 
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	_ "github.com/windlass-dev/windlass/proto/gen/windlass/options/v1"
-	v11 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
-	v1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
+	v12 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	v11 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -171,7 +172,9 @@ type ExplainModelsResponse struct {
 	// Name of the route that matches; empty = the agent's own models.
 	Route string `protobuf:"bytes,3,opt,name=route,proto3" json:"route,omitempty"`
 	// Revision of the routes.
-	Revision      string `protobuf:"bytes,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision string `protobuf:"bytes,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Where the route is kept: in the configuration, or created with the API. Unset without a route.
+	RouteOrigin   v1.RouteOrigin `protobuf:"varint,5,opt,name=route_origin,json=routeOrigin,proto3,enum=windlass.inference.v1.RouteOrigin" json:"route_origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -232,6 +235,13 @@ func (x *ExplainModelsResponse) GetRevision() string {
 		return x.Revision
 	}
 	return ""
+}
+
+func (x *ExplainModelsResponse) GetRouteOrigin() v1.RouteOrigin {
+	if x != nil {
+		return x.RouteOrigin
+	}
+	return v1.RouteOrigin(0)
 }
 
 // ExplainedTarget is a model, and why it is a target or is left out.
@@ -306,7 +316,7 @@ type Agent struct {
 	// ${scope.*}.
 	Model string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	// Strategy of the agent's turns.
-	Strategy v1.Strategy `protobuf:"varint,6,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
+	Strategy v11.Strategy `protobuf:"varint,6,opt,name=strategy,proto3,enum=windlass.turn.v1.Strategy" json:"strategy,omitempty"`
 	// Tools of the agent: globs over tool names ("calculator__*") and tool groups ("group:reading"). Empty = no tools. They may contain the
 	// placeholders ${params.*}, ${runtime.*} and ${scope.*}, whose values must be parts of names: letters, digits, "_" and "-".
 	Tools []string `protobuf:"bytes,7,rep,name=tools,proto3" json:"tools,omitempty"`
@@ -328,7 +338,7 @@ type Agent struct {
 	// When this revision was created.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// Rules that say which calls need approval, in addition to the mesh's own rules. The first rule that matches a call applies.
-	Approvals []*v11.ApprovalRule `protobuf:"bytes,16,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	Approvals []*v12.ApprovalRule `protobuf:"bytes,16,rep,name=approvals,proto3" json:"approvals,omitempty"`
 	// JSON Schema (draft 2020-12) of the params of a session with this agent; its type must be "object". Without it, sessions accept no
 	// params. References to other documents are rejected.
 	ParamsSchema *structpb.Struct `protobuf:"bytes,17,opt,name=params_schema,json=paramsSchema,proto3" json:"params_schema,omitempty"`
@@ -350,7 +360,7 @@ type Agent struct {
 	Fallbacks []string `protobuf:"bytes,40,rep,name=fallbacks,proto3" json:"fallbacks,omitempty"`
 	// How the model writes its answers, beside temperature and max_output_tokens. A field that the agent's model does not take is rejected
 	// if that is known; otherwise the turn fails.
-	Generation *v1.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation *v11.Generation `protobuf:"bytes,60,opt,name=generation,proto3" json:"generation,omitempty"`
 	// JSON Schema (draft 2020-12) of the answer of a turn; its type must be "object". The answer is then JSON that fits it. One that does not
 	// is repaired once; a turn whose answer still does not fit fails, and keeps it. References to other documents are rejected.
 	OutputSchema *structpb.Struct `protobuf:"bytes,61,opt,name=output_schema,json=outputSchema,proto3" json:"output_schema,omitempty"`
@@ -367,7 +377,7 @@ type Agent struct {
 	// Before the model of a turn is asked, the banks are searched with the turn's input, and the best passages enter its prompts: quoted, as
 	// data, with marks by which the answer cites them. Set, even to {}, it does so for agents of the strategy "direct" as well, which may then
 	// have banks. What the model writes after reading passages is tainted. Not for agents with an executor, nor for the strategy "route".
-	Augment       *v1.Augment `protobuf:"bytes,91,opt,name=augment,proto3" json:"augment,omitempty"`
+	Augment       *v11.Augment `protobuf:"bytes,91,opt,name=augment,proto3" json:"augment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -437,11 +447,11 @@ func (x *Agent) GetModel() string {
 	return ""
 }
 
-func (x *Agent) GetStrategy() v1.Strategy {
+func (x *Agent) GetStrategy() v11.Strategy {
 	if x != nil {
 		return x.Strategy
 	}
-	return v1.Strategy(0)
+	return v11.Strategy(0)
 }
 
 func (x *Agent) GetTools() []string {
@@ -507,7 +517,7 @@ func (x *Agent) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-func (x *Agent) GetApprovals() []*v11.ApprovalRule {
+func (x *Agent) GetApprovals() []*v12.ApprovalRule {
 	if x != nil {
 		return x.Approvals
 	}
@@ -563,7 +573,7 @@ func (x *Agent) GetFallbacks() []string {
 	return nil
 }
 
-func (x *Agent) GetGeneration() *v1.Generation {
+func (x *Agent) GetGeneration() *v11.Generation {
 	if x != nil {
 		return x.Generation
 	}
@@ -598,7 +608,7 @@ func (x *Agent) GetBanks() []string {
 	return nil
 }
 
-func (x *Agent) GetAugment() *v1.Augment {
+func (x *Agent) GetAugment() *v11.Augment {
 	if x != nil {
 		return x.Augment
 	}
@@ -1293,8 +1303,8 @@ func (x *ListAgentRevisionsResponse) GetNextPageToken() string {
 // ApplyBundleRequest holds a bundle.
 type ApplyBundleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// YAML text of one or more documents, at most 1 MiB. Each has `kind` (agent, source, group, policy, schedule or webhook) and the fields of that
-	// resource.
+	// YAML text of one or more documents, at most 1 MiB. Each has `kind` (agent, source, group, policy, route, schedule or webhook) and the
+	// fields of that resource.
 	Yaml string `protobuf:"bytes,1,opt,name=yaml,proto3" json:"yaml,omitempty"`
 	// Only validate, and return what would change.
 	DryRun        bool `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
@@ -1487,7 +1497,7 @@ var File_windlass_sessions_v1_agents_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
-	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xd3\x01\n" +
+	"!windlass/sessions/v1/agents.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a%windlass/inference/v1/inference.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/policy/v1/approval.proto\x1a#windlass/sessions/v1/executor.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a!windlass/turn/v1/generation.proto\"\xd3\x01\n" +
 	"\x14ExplainModelsRequest\x12'\n" +
 	"\bagent_id\x18\x01 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18@R\aagentId\x12&\n" +
 	"\n" +
@@ -1495,12 +1505,13 @@ const file_windlass_sessions_v1_agents_proto_rawDesc = "" +
 	"\n" +
 	"modalities\x18\x03 \x03(\tB-\xbaH*\x92\x01'\x10\b\"#r!R\x04textR\x05imageR\x05audioR\x05videoR\x04fileR\n" +
 	"modalities\x12\x1b\n" +
-	"\x04size\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04size\"\xcb\x01\n" +
+	"\x04size\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x04size\"\x92\x02\n" +
 	"\x15ExplainModelsResponse\x12?\n" +
 	"\atargets\x18\x01 \x03(\v2%.windlass.sessions.v1.ExplainedTargetR\atargets\x12?\n" +
 	"\askipped\x18\x02 \x03(\v2%.windlass.sessions.v1.ExplainedTargetR\askipped\x12\x14\n" +
 	"\x05route\x18\x03 \x01(\tR\x05route\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\tR\brevision\"?\n" +
+	"\brevision\x18\x04 \x01(\tR\brevision\x12E\n" +
+	"\froute_origin\x18\x05 \x01(\x0e2\".windlass.inference.v1.RouteOriginR\vrouteOrigin\"?\n" +
 	"\x0fExplainedTarget\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xaf\r\n" +
@@ -1655,58 +1666,60 @@ var file_windlass_sessions_v1_agents_proto_goTypes = []any{
 	(*ApplyBundleResponse)(nil),        // 17: windlass.sessions.v1.ApplyBundleResponse
 	(*Applied)(nil),                    // 18: windlass.sessions.v1.Applied
 	nil,                                // 19: windlass.sessions.v1.Agent.LabelsEntry
-	(v1.Strategy)(0),                   // 20: windlass.turn.v1.Strategy
-	(*timestamppb.Timestamp)(nil),      // 21: google.protobuf.Timestamp
-	(*v11.ApprovalRule)(nil),           // 22: windlass.policy.v1.ApprovalRule
-	(*structpb.Struct)(nil),            // 23: google.protobuf.Struct
-	(*Executor)(nil),                   // 24: windlass.sessions.v1.Executor
-	(*v1.Generation)(nil),              // 25: windlass.turn.v1.Generation
-	(*v1.Augment)(nil),                 // 26: windlass.turn.v1.Augment
-	(*fieldmaskpb.FieldMask)(nil),      // 27: google.protobuf.FieldMask
+	(v1.RouteOrigin)(0),                // 20: windlass.inference.v1.RouteOrigin
+	(v11.Strategy)(0),                  // 21: windlass.turn.v1.Strategy
+	(*timestamppb.Timestamp)(nil),      // 22: google.protobuf.Timestamp
+	(*v12.ApprovalRule)(nil),           // 23: windlass.policy.v1.ApprovalRule
+	(*structpb.Struct)(nil),            // 24: google.protobuf.Struct
+	(*Executor)(nil),                   // 25: windlass.sessions.v1.Executor
+	(*v11.Generation)(nil),             // 26: windlass.turn.v1.Generation
+	(*v11.Augment)(nil),                // 27: windlass.turn.v1.Augment
+	(*fieldmaskpb.FieldMask)(nil),      // 28: google.protobuf.FieldMask
 }
 var file_windlass_sessions_v1_agents_proto_depIdxs = []int32{
 	3,  // 0: windlass.sessions.v1.ExplainModelsResponse.targets:type_name -> windlass.sessions.v1.ExplainedTarget
 	3,  // 1: windlass.sessions.v1.ExplainModelsResponse.skipped:type_name -> windlass.sessions.v1.ExplainedTarget
-	20, // 2: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
-	6,  // 3: windlass.sessions.v1.Agent.limits:type_name -> windlass.sessions.v1.Limits
-	19, // 4: windlass.sessions.v1.Agent.labels:type_name -> windlass.sessions.v1.Agent.LabelsEntry
-	21, // 5: windlass.sessions.v1.Agent.create_time:type_name -> google.protobuf.Timestamp
-	21, // 6: windlass.sessions.v1.Agent.update_time:type_name -> google.protobuf.Timestamp
-	22, // 7: windlass.sessions.v1.Agent.approvals:type_name -> windlass.policy.v1.ApprovalRule
-	23, // 8: windlass.sessions.v1.Agent.params_schema:type_name -> google.protobuf.Struct
-	5,  // 9: windlass.sessions.v1.Agent.instruction_rules:type_name -> windlass.sessions.v1.InstructionRule
-	24, // 10: windlass.sessions.v1.Agent.executor:type_name -> windlass.sessions.v1.Executor
-	25, // 11: windlass.sessions.v1.Agent.generation:type_name -> windlass.turn.v1.Generation
-	23, // 12: windlass.sessions.v1.Agent.output_schema:type_name -> google.protobuf.Struct
-	26, // 13: windlass.sessions.v1.Agent.augment:type_name -> windlass.turn.v1.Augment
-	4,  // 14: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	4,  // 15: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
-	4,  // 16: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
-	27, // 17: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	4,  // 18: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
-	18, // 19: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
-	0,  // 20: windlass.sessions.v1.Applied.action:type_name -> windlass.sessions.v1.AppliedAction
-	7,  // 21: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
-	8,  // 22: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
-	9,  // 23: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
-	11, // 24: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
-	12, // 25: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
-	14, // 26: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
-	16, // 27: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
-	1,  // 28: windlass.sessions.v1.AgentService.ExplainModels:input_type -> windlass.sessions.v1.ExplainModelsRequest
-	4,  // 29: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
-	4,  // 30: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
-	10, // 31: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
-	4,  // 32: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
-	13, // 33: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
-	15, // 34: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
-	17, // 35: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
-	2,  // 36: windlass.sessions.v1.AgentService.ExplainModels:output_type -> windlass.sessions.v1.ExplainModelsResponse
-	29, // [29:37] is the sub-list for method output_type
-	21, // [21:29] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	20, // 2: windlass.sessions.v1.ExplainModelsResponse.route_origin:type_name -> windlass.inference.v1.RouteOrigin
+	21, // 3: windlass.sessions.v1.Agent.strategy:type_name -> windlass.turn.v1.Strategy
+	6,  // 4: windlass.sessions.v1.Agent.limits:type_name -> windlass.sessions.v1.Limits
+	19, // 5: windlass.sessions.v1.Agent.labels:type_name -> windlass.sessions.v1.Agent.LabelsEntry
+	22, // 6: windlass.sessions.v1.Agent.create_time:type_name -> google.protobuf.Timestamp
+	22, // 7: windlass.sessions.v1.Agent.update_time:type_name -> google.protobuf.Timestamp
+	23, // 8: windlass.sessions.v1.Agent.approvals:type_name -> windlass.policy.v1.ApprovalRule
+	24, // 9: windlass.sessions.v1.Agent.params_schema:type_name -> google.protobuf.Struct
+	5,  // 10: windlass.sessions.v1.Agent.instruction_rules:type_name -> windlass.sessions.v1.InstructionRule
+	25, // 11: windlass.sessions.v1.Agent.executor:type_name -> windlass.sessions.v1.Executor
+	26, // 12: windlass.sessions.v1.Agent.generation:type_name -> windlass.turn.v1.Generation
+	24, // 13: windlass.sessions.v1.Agent.output_schema:type_name -> google.protobuf.Struct
+	27, // 14: windlass.sessions.v1.Agent.augment:type_name -> windlass.turn.v1.Augment
+	4,  // 15: windlass.sessions.v1.CreateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	4,  // 16: windlass.sessions.v1.ListAgentsResponse.agents:type_name -> windlass.sessions.v1.Agent
+	4,  // 17: windlass.sessions.v1.UpdateAgentRequest.agent:type_name -> windlass.sessions.v1.Agent
+	28, // 18: windlass.sessions.v1.UpdateAgentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 19: windlass.sessions.v1.ListAgentRevisionsResponse.revisions:type_name -> windlass.sessions.v1.Agent
+	18, // 20: windlass.sessions.v1.ApplyBundleResponse.applied:type_name -> windlass.sessions.v1.Applied
+	0,  // 21: windlass.sessions.v1.Applied.action:type_name -> windlass.sessions.v1.AppliedAction
+	7,  // 22: windlass.sessions.v1.AgentService.CreateAgent:input_type -> windlass.sessions.v1.CreateAgentRequest
+	8,  // 23: windlass.sessions.v1.AgentService.GetAgent:input_type -> windlass.sessions.v1.GetAgentRequest
+	9,  // 24: windlass.sessions.v1.AgentService.ListAgents:input_type -> windlass.sessions.v1.ListAgentsRequest
+	11, // 25: windlass.sessions.v1.AgentService.UpdateAgent:input_type -> windlass.sessions.v1.UpdateAgentRequest
+	12, // 26: windlass.sessions.v1.AgentService.DeleteAgent:input_type -> windlass.sessions.v1.DeleteAgentRequest
+	14, // 27: windlass.sessions.v1.AgentService.ListAgentRevisions:input_type -> windlass.sessions.v1.ListAgentRevisionsRequest
+	16, // 28: windlass.sessions.v1.AgentService.ApplyBundle:input_type -> windlass.sessions.v1.ApplyBundleRequest
+	1,  // 29: windlass.sessions.v1.AgentService.ExplainModels:input_type -> windlass.sessions.v1.ExplainModelsRequest
+	4,  // 30: windlass.sessions.v1.AgentService.CreateAgent:output_type -> windlass.sessions.v1.Agent
+	4,  // 31: windlass.sessions.v1.AgentService.GetAgent:output_type -> windlass.sessions.v1.Agent
+	10, // 32: windlass.sessions.v1.AgentService.ListAgents:output_type -> windlass.sessions.v1.ListAgentsResponse
+	4,  // 33: windlass.sessions.v1.AgentService.UpdateAgent:output_type -> windlass.sessions.v1.Agent
+	13, // 34: windlass.sessions.v1.AgentService.DeleteAgent:output_type -> windlass.sessions.v1.DeleteAgentResponse
+	15, // 35: windlass.sessions.v1.AgentService.ListAgentRevisions:output_type -> windlass.sessions.v1.ListAgentRevisionsResponse
+	17, // 36: windlass.sessions.v1.AgentService.ApplyBundle:output_type -> windlass.sessions.v1.ApplyBundleResponse
+	2,  // 37: windlass.sessions.v1.AgentService.ExplainModels:output_type -> windlass.sessions.v1.ExplainModelsResponse
+	30, // [30:38] is the sub-list for method output_type
+	22, // [22:30] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_agents_proto_init() }
