@@ -51,7 +51,8 @@ func newMemories(t *testing.T) memories {
 		}
 	})
 	svc, err := knowledge.New(knowledge.Config{}, knowledge.Deps{
-		DB: db, Policy: noPermissions{}, Engine: &engine{}, Egress: openEgress(t), Docs: fstest.MapFS{},
+		Servers: &server{},
+		DB:      db, Policy: noPermissions{}, Engine: &engine{}, Egress: openEgress(t), Docs: fstest.MapFS{},
 		MeshKey: secret.New(strings.Repeat("k", 32)), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
