@@ -58,18 +58,17 @@ func (k Kind) Read(ctx context.Context, spec store.SourceSpec, v source.Visitor)
 	v.Total(len(list))
 	row := 0
 	for _, r := range list {
-		item, problem, err := k.read(ctx, spec, r)
+		item, err := k.read(ctx, spec, r)
+		unusable, ok := errors.AsType[*unusableError](err)
 		switch {
-		case err != nil:
-			return err
-		case problem == "":
+		case err == nil:
 			row = 0
 			err = v.Found(ctx, item)
-		default:
+		case ok:
 			if row++; row >= maxRow {
-				return source.Unreadable("%d resources in a row could not be read, the last because %s", row, problem)
+				return source.Unreadable("%d resources in a row could not be read, the last because %s", row, unusable)
 			}
-			err = v.Failed(ctx, r.URI, problem)
+			err = v.Failed(ctx, r.URI, unusable.Error())
 		}
 		if err != nil {
 			return err
@@ -112,23 +111,26 @@ func (k Kind) list(ctx context.Context, spec store.SourceSpec) (out []resource, 
 	}
 }
 
-// read returns a resource as an item, or the problem why it cannot be one. The error ends the sync.
-func (k Kind) read(ctx context.Context, spec store.SourceSpec, r resource) (item source.Item, problem string, err error) {
+// unusableError says why a resource cannot be an item. Other errors end the reading.
+type unusableError struct{ error }
+
+// read returns a resource as an item; an *unusableError if it cannot be one.
+func (k Kind) read(ctx context.Context, spec store.SourceSpec, r resource) (source.Item, error) {
 	var answer reading
-	err = k.ask(ctx, spec, "resources/read", map[string]string{"uri": r.URI}, &answer)
+	err := k.ask(ctx, spec, "resources/read", map[string]string{"uri": r.URI}, &answer)
 	if refused, ok := errors.AsType[*fault.Error](err); ok && (refused.Code == codes.NotFound || refused.Code == codes.PermissionDenied) {
-		return item, "", source.Unreadable("%s", refused.Message) // the source is gone, or its resources are not for this user any more
+		return source.Item{}, source.Unreadable("%s", refused.Message) // the source is gone, or its resources are not for this user any more
 	}
-	switch {
-	case ctx.Err() != nil:
-		return item, "", fmt.Errorf("read a resource: %w", ctx.Err())
-	case err != nil:
-		return item, err.Error(), nil
+	if ctx.Err() != nil {
+		return source.Item{}, fmt.Errorf("read a resource: %w", ctx.Err())
 	}
-	item, err = answer.item(r, k.MaxBytes)
+	var item source.Item
+	if err == nil {
+		item, err = answer.item(r, k.MaxBytes)
+	}
 	if err != nil {
-		return item, err.Error(), nil
+		return item, &unusableError{err}
 	}
 	item.Name = spec.MCPSource + "/" + r.URI
-	return item, "", nil
+	return item, nil
 }
