@@ -140,7 +140,7 @@ func (c childrenOf) AfterEnd(tx *journal.Tx, t store.Turn) { c.s.children.AfterE
 func (p *parts) serve(validator protovalidate.Validator) error {
 	bundles, err := bundle.New(bundle.Deps{
 		Store: p.store, Agents: p.agents, Schedules: p.schedules, Webhooks: p.webhooks, Sources: p.deps.Registry,
-		Groups: p.deps.Groups, Policies: p.deps.Policies, Policy: p.deps.Policy, CheckParams: p.sessions.CheckParams,
+		Groups: p.deps.Groups, Policies: p.deps.Policies, Policy: p.deps.Policy, CheckSession: p.sessions.CheckNew,
 		Models: p.deps.Models, Tools: p.deps.Tools,
 	})
 	if err != nil {
