@@ -279,7 +279,8 @@ func (s *server) ForwardRequest(ctx context.Context, in *registryv1.ForwardReque
 	return &registryv1.ForwardRequestResponse{Answer: &registryv1.ForwardRequestResponse_ResultJson{ResultJson: []byte(answer)}}, nil
 }
 
-// TestResourcesAreReadAsTheUserOfTheSource: with the roles that the user had when the source was created, and what policy says at each sync.
+// TestResourcesAreReadAsTheUserOfTheSource: with the roles that the user had when the source was created, and what policy says at each
+// sync.
 func TestResourcesAreReadAsTheUserOfTheSource(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, knowledge.Config{})
@@ -291,7 +292,8 @@ func TestResourcesAreReadAsTheUserOfTheSource(t *testing.T) {
 	alice := k.as(authn.User("alice", "writer"))
 	alice.bank("notes")
 	s := alice.follow(alice.source("notes", spec), knowledgev1.SyncOutcome_SYNC_OUTCOME_SYNCED)
-	if names := alice.names("notes"); !slices.Equal(names, []string{"notes/notes://a.md"}) || s.GetMcpSource() != "notes" || s.GetUri() != "notes://" {
+	if names := alice.names("notes"); !slices.Equal(names, []string{"notes/notes://a.md"}) || s.GetMcpSource() != "notes" ||
+		s.GetUri() != "notes://" {
 		t.Errorf("%v has %q", s, names)
 	}
 	if want := []string{"alice writer", "alice writer"}; !slices.Equal(k.server.as, want) {

@@ -69,12 +69,19 @@ type Service struct {
 	api    api.Deps
 }
 
+// check reports what is missing.
+func (d Deps) check() error {
+	if d.DB == nil || d.Policy == nil || d.Engine == nil || d.Egress == nil || d.Docs == nil || d.Servers == nil || d.Log == nil {
+		return errors.New("knowledge needs DB, Policy, Engine, Egress, Docs, Servers and Log")
+	}
+	return nil
+}
+
 // New checks configuration and dependencies, brings the tables up to date and returns the service. It answers calls at once; Run does its
 // background work.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if deps.DB == nil || deps.Policy == nil || deps.Engine == nil || deps.Egress == nil || deps.Docs == nil ||
-		deps.Servers == nil || deps.Log == nil {
-		return nil, errors.New("knowledge needs DB, Policy, Engine, Egress, Docs, Servers and Log")
+	if err := deps.check(); err != nil {
+		return nil, err
 	}
 	config.Fill(&cfg)
 	if err := cfg.check(); err != nil {

@@ -27,25 +27,22 @@ func sources() command.Noun {
 				ago = output.Ago(now, m.GetSyncTime().AsTime())
 			}
 			return []string{
-				m.GetId(), m.GetKind(), output.Cell(m.GetUrl() + m.GetFolder() + m.GetMcpSource() + uriOf(m)), state, fmt.Sprint(m.GetProgress().GetTotal()),
+				m.GetId(), m.GetKind(), output.Cell(from(m)), state, fmt.Sprint(m.GetProgress().GetTotal()),
 				fmt.Sprint(m.GetProgress().GetFailed()), ago, output.Cell(m.GetProblem()),
 			}
 		}),
 	}
 }
 
-// uriOf returns which resources of an MCP source are read, to stand behind its name.
-func uriOf(m *knowledgev1.BankSource) string {
-	if m.GetUri() == "" {
-		return ""
-	}
-	return " " + m.GetUri()
+// from returns what a source reads.
+func from(m *knowledgev1.BankSource) string {
+	return strings.TrimSpace(m.GetUrl() + m.GetFolder() + m.GetMcpSource() + " " + m.GetUri())
 }
 
 // sourceCommands are the commands about sources of a bank, and about pauses.
 func sourceCommands(r *command.Runner) []*cobra.Command {
 	follow := &cobra.Command{
-		Use: "follow BANK KIND [ADDRESS]", Short: "Add a source to a bank: a url, a sitemap, a folder of the server, mcp resources or the docs of Windlass",
+		Use: "follow BANK KIND [ADDRESS]", Short: "Add a source to a bank: a url, sitemap, folder of the server, mcp source or the docs of Windlass",
 		Args: cobra.RangeArgs(2, 3), RunE: r.Run(follow),
 		Example: "  windlass bank follow handbook sitemap https://example.com/sitemap.xml --every 1h\n" +
 			"  windlass bank follow handbook folder /srv/handbook --label staff --wait\n  windlass bank follow manual docs\n" +

@@ -68,8 +68,8 @@ func (b *Book) DocumentAt(ctx context.Context, o store.Owner, agent string, t ti
 	return render(at(m.Facts, agent, t)), nil
 }
 
-// Compare returns the differences from the version of one time to that of another; zero is the present one. Times between versions are those
-// of the version before.
+// Compare returns the differences from the version of one time to that of another; zero is the present one. Times between versions are
+// those of the version before.
 func (b *Book) Compare(ctx context.Context, o store.Owner, agent string, from, to time.Time) ([]Edit, error) {
 	m, err := b.rows.Memory(ctx, o)
 	if err != nil {
@@ -96,7 +96,7 @@ func differences(all, from, to []store.Fact) (out []Edit) {
 	for _, f := range from {
 		before[f.ID] = f
 		id := f.ID
-		for range len(all) { // a chain of facts, each of which the next one has superseded
+		for range all { // a chain of facts, each superseded by the next one
 			if id == "" || after[id] {
 				break
 			}

@@ -118,8 +118,8 @@ func (c *caller) draw(random *rand.Rand) {
 	}
 }
 
-// TestOthersTextIsNeverFound: whatever a caller asks, with whatever permissions it has at that query, each passage is of its tenant, of a bank
-// and with labels that it may read, and has the attributes that were asked for. Each paragraph says of which document it is.
+// TestOthersTextIsNeverFound: whatever a caller asks, with whatever permissions it has at that query, each passage is of its tenant, of a
+// bank and with labels that it may read, and has the attributes that were asked for. Each paragraph says of which document it is.
 func TestOthersTextIsNeverFound(t *testing.T) {
 	onEngines(t, func(t *testing.T, k *kit) {
 		t.Helper()

@@ -213,7 +213,10 @@ func TestSpecsOfMCPSources(t *testing.T) {
 		{store.SourceSpec{Kind: "mcp", MCPSource: "notes", URI: "a://{"}, "source.uri"},
 	} {
 		err := mcp.Kind{}.Check(row.spec)
-		if row.want == "" && err != nil || row.want != "" && (fault.From(err).Code != codes.InvalidArgument || fault.From(err).Fields[0].Path != row.want) {
+		if row.want == "" && err == nil {
+			continue
+		}
+		if f := fault.From(err); row.want == "" || f.Code != codes.InvalidArgument || f.Fields[0].Path != row.want {
 			t.Errorf("%+v: %v, want %q", row.spec, err, row.want)
 		}
 	}

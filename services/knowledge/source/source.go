@@ -71,8 +71,8 @@ func Unreadable(format string, args ...any) error {
 	return &UnreadableError{fmt.Sprintf(format, args...)}
 }
 
-// Only returns a fault when a field is set that sources of the spec's kind do not have. fields are those that they have and need; a "?" behind
-// one means that they do not need it.
+// Only returns a fault when a field is set that sources of the spec's kind do not have. fields are those that they have and need; a "?"
+// behind one means that they do not need it.
 func Only(spec store.SourceSpec, fields ...string) error {
 	values := map[string]string{"url": spec.URL, "folder": spec.Folder, "mcp_source": spec.MCPSource, "uri": spec.URI}
 	for _, field := range fields {

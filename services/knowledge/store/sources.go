@@ -85,7 +85,8 @@ type ItemProblem struct {
 // sourceRows are the sources of banks.
 type sourceRows struct{ base }
 
-const sourceColumns = "tenant, id, bank, subject, spec, paused, state, problem, sync, progress, problems, create_us, sync_us, next_us, principal"
+const sourceColumns = "tenant, id, bank, subject, spec, paused, state, problem, sync, progress, problems, create_us, sync_us, next_us, " +
+	"principal"
 
 var insertSources = sqldb.Insert("bank_sources", sourceColumns+", start_us, attempts")
 
