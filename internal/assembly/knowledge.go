@@ -4,6 +4,7 @@ import (
 	"github.com/windlass-dev/windlass/libs/authn"
 	inferencev1 "github.com/windlass-dev/windlass/proto/gen/windlass/inference/v1"
 	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/knowledge"
 	ingestion "github.com/windlass-dev/windlass/services/knowledge/dispatch"
 )
@@ -21,13 +22,18 @@ func (p *Process) buildKnowledge() error {
 	if err != nil {
 		return err
 	}
+	registryConn, err := p.dial(Registry, nil) // reads resources as the user of a bank's source
+	if err != nil {
+		return err
+	}
 	engine, err := ingestion.New(p.temporal)
 	if err != nil {
 		return err
 	}
 	svc, err := knowledge.New(p.cfg.Knowledge, knowledge.Deps{
 		DB: db, Policy: policyv1.NewPolicyServiceClient(policyConn), Engine: engine,
-		MeshKey: p.cfg.Mesh.Key, Models: models, Egress: p.egress, Docs: documentation(), Log: p.log,
+		MeshKey: p.cfg.Mesh.Key, Models: models, Egress: p.egress, Docs: documentation(),
+		Servers: registryv1.NewServerServiceClient(registryConn), Log: p.log,
 	})
 	if err != nil {
 		return err

@@ -71,7 +71,7 @@ func (c MeshConfig) serverTLS(roles []string) (*rpc.ServerTLS, error) {
 }
 
 // callers maps each service to the roles that call it. The gateway passes on calls of users; so do the registry for tools that are agents
-// and sessions for bundles. A service that is missing has no caller in another process.
+// and sessions for bundles, and knowledge for sources of banks. A service that is missing has no caller in another process.
 func callers() map[string][]string {
 	out := map[string][]string{
 		"windlass.policy.v1.PolicyService":          {Gateway, Sessions, Registry, Inference, MCPBridge, Worker, Knowledge},
@@ -86,6 +86,7 @@ func callers() map[string][]string {
 		"windlass.mcpbridge.v1.BridgeService":       {Registry},
 		"windlass.registry.v1.SourceService":        {Gateway, Sessions, Policy},
 		"windlass.registry.v1.ToolGroupService":     {Gateway, Sessions, Policy},
+		"windlass.registry.v1.ServerService":        {Gateway, Knowledge},
 		"windlass.registry.v1.ToolService":          {Gateway, Sessions},
 		"windlass.registry.v1.ToolExecutionService": {Sessions, Worker},
 		"windlass.registry.v1.EventLogService":      {Sessions},
@@ -104,7 +105,7 @@ func callers() map[string][]string {
 		"windlass.knowledge.v1.DocumentService":     {Gateway, Registry},
 	}
 	for _, service := range []string{
-		"registry.v1.ServerService", "registry.v1.ToolCacheService", "registry.v1.ToolAnalyticsService", "sessions.v1.ApprovalService",
+		"registry.v1.ToolCacheService", "registry.v1.ToolAnalyticsService", "sessions.v1.ApprovalService",
 		"sessions.v1.BudgetService", "sessions.v1.EventService", "sessions.v1.ScheduleService", "sessions.v1.SessionAnalyticsService",
 		"sessions.v1.WebhookService", "sessions.v1.ShareService", "knowledge.v1.BankService", "knowledge.v1.BankSourceService",
 	} {

@@ -79,7 +79,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Service, error) {
 func (s *Service) makeRoutes(ctx context.Context, configured []route.Config, deps Deps) (err error) {
 	with := route.Deps{Models: s.deps.Models, Policy: s.deps.Policy, Log: deps.Log}
 	if deps.DB != nil {
-		if err := Migrate(ctx, deps.DB); err != nil {
+		if err := store.Migrate(ctx, deps.DB); err != nil {
 			return err
 		}
 		s.deps.Stored, s.deps.Now = store.New(deps.DB), deps.DB.Now

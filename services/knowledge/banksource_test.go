@@ -1,21 +1,27 @@
 package knowledge_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/egress"
 	"github.com/windlass-dev/windlass/libs/egress/egresstest"
+	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/libs/rpc/rpctest"
 	"github.com/windlass-dev/windlass/libs/testpoll"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
 	knowledgev1 "github.com/windlass-dev/windlass/proto/gen/windlass/knowledge/v1"
+	registryv1 "github.com/windlass-dev/windlass/proto/gen/windlass/registry/v1"
 	"github.com/windlass-dev/windlass/services/knowledge"
 )
 
@@ -247,4 +253,68 @@ func TestAPausedBankIngestsNothing(t *testing.T) {
 	testpoll.Until(t, "it is started when the bank is resumed", func() bool { return k.engine.has(held.GetLatestVersion()) })
 	_, err = c.banks.PauseBank(t.Context(), &knowledgev1.PauseBankRequest{BankId: "none"})
 	k.want(err, faultv1.Reason_REASON_NOT_FOUND)
+}
+
+// server is an MCP source of the registry with one resource, which bob may not use.
+type server struct {
+	mu   sync.Mutex
+	text string
+	as   []string // who asked
+}
+
+// ForwardRequest implements mcp.Servers.
+func (s *server) ForwardRequest(ctx context.Context, in *registryv1.ForwardRequestRequest, _ ...grpc.CallOption,
+) (*registryv1.ForwardRequestResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := authn.From(ctx)
+	s.as = append(s.as, p.GetSubject()+" "+strings.Join(p.GetRoles(), ","))
+	if p.GetSubject() == "bob" {
+		return nil, fault.NotFound("there is no MCP source %q whose resources or prompts you may use", in.GetSource())
+	}
+	answer := `{"resources":[{"uri":"notes://a.md"}]}`
+	if in.GetMethod() == "resources/read" {
+		answer = fmt.Sprintf(`{"contents":[{"uri":"notes://a.md","mimeType":"text/markdown","text":%q}]}`, s.text)
+	}
+	return &registryv1.ForwardRequestResponse{Answer: &registryv1.ForwardRequestResponse_ResultJson{ResultJson: []byte(answer)}}, nil
+}
+
+// TestResourcesAreReadAsTheUserOfTheSource: with the roles that the user had when the source was created, and what policy says at each
+// sync.
+func TestResourcesAreReadAsTheUserOfTheSource(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, knowledge.Config{})
+	k.server.text = "# One"
+	k.run()
+	k.policy.give("alice", "*")
+	k.policy.give("bob", "*")
+	spec := &knowledgev1.BankSource{Kind: "mcp", McpSource: "notes", Uri: "notes://"}
+	alice := k.as(authn.User("alice", "writer"))
+	alice.bank("notes")
+	s := alice.follow(alice.source("notes", spec), knowledgev1.SyncOutcome_SYNC_OUTCOME_SYNCED)
+	if names := alice.names("notes"); !slices.Equal(names, []string{"notes/notes://a.md"}) || s.GetMcpSource() != "notes" ||
+		s.GetUri() != "notes://" {
+		t.Errorf("%v has %q", s, names)
+	}
+	if want := []string{"alice writer", "alice writer"}; !slices.Equal(k.server.as, want) {
+		t.Errorf("the registry was asked by %q, want %q", k.server.as, want)
+	}
+	again := func() *knowledgev1.BankSource {
+		_, err := alice.sources.SyncBankSource(t.Context(), &knowledgev1.SyncBankSourceRequest{BankId: "notes", SourceId: s.GetId()})
+		k.must(err)
+		return alice.follow(s, knowledgev1.SyncOutcome_SYNC_OUTCOME_SYNCED)
+	}
+	if p := again().GetProgress(); p.GetUnchanged() != 1 || p.GetUpdated() != 0 {
+		t.Errorf("the same text again: %v", p)
+	}
+	k.server.text = "# Two"
+	if p := again().GetProgress(); p.GetUnchanged() != 0 || p.GetUpdated() != 1 {
+		t.Errorf("another text: %v", p)
+	}
+	bob := k.user("bob")
+	bob.bank("mine")
+	refused := bob.follow(bob.source("mine", spec), knowledgev1.SyncOutcome_SYNC_OUTCOME_FAILED)
+	if !strings.Contains(refused.GetProblem(), "there is no MCP source") {
+		t.Errorf("a user who may not use the resources: %v", refused)
+	}
 }

@@ -51,7 +51,8 @@ func newMemories(t *testing.T) memories {
 		}
 	})
 	svc, err := knowledge.New(knowledge.Config{}, knowledge.Deps{
-		DB: db, Policy: noPermissions{}, Engine: &engine{}, Egress: openEgress(t), Docs: fstest.MapFS{},
+		Servers: &server{},
+		DB:      db, Policy: noPermissions{}, Engine: &engine{}, Egress: openEgress(t), Docs: fstest.MapFS{},
 		MeshKey: secret.New(strings.Repeat("k", 32)), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -230,5 +231,58 @@ func TestTurnsUseMemory(t *testing.T) {
 	got := m.remember("prod-8", false)
 	if read()+len(recalled(ann)) != 0 || got.GetOutcome() != knowledgev1.RememberOutcome_REMEMBER_OUTCOME_OFF {
 		t.Errorf("memory is off: %v", got)
+	}
+}
+
+// TestMemoryIsADocument: over the API, each user's own.
+func TestMemoryIsADocument(t *testing.T) {
+	m := newMemories(t)
+	m.create(&knowledgev1.Fact{Attribute: "home town", Value: "Bonn"})
+	m.create(&knowledgev1.Fact{Text: "Ann likes tea.", AgentId: "clerk"})
+	read := func(c knowledgev1.MemoryServiceClient, agent string) string {
+		t.Helper()
+		d, err := c.GetMemoryDocument(t.Context(), &knowledgev1.GetMemoryDocumentRequest{AgentId: agent})
+		if err != nil || d.GetEtag() == "" {
+			t.Fatal(d, err)
+		}
+		return d.GetMarkdown()
+	}
+	whole := read(m.ann, "")
+	if other := read(m.ann, "desk"); !strings.Contains(whole, "tea") || strings.Contains(other, "tea") || !strings.Contains(other, "Bonn") {
+		t.Errorf("the documents are %q, and %q for another agent", whole, other)
+	}
+	if of := read(m.bob, ""); strings.Contains(of, "Bonn") {
+		t.Errorf("another user reads %q", of)
+	}
+	req := &knowledgev1.UpdateMemoryDocumentRequest{
+		Markdown: strings.Replace(whole, "= Bonn", "= Oslo", 1) + "- height = 1.80\n", DryRun: true, AgentId: "",
+	}
+	for range 2 {
+		done, err := m.ann.UpdateMemoryDocument(t.Context(), req)
+		if err != nil || len(done.GetChanges()) != 2 || !strings.Contains(done.GetDocument().GetMarkdown(), "height = 1.80") ||
+			done.GetChanges()[0].GetKind() != knowledgev1.MemoryChangeKind_MEMORY_CHANGE_KIND_CORRECTED {
+			t.Errorf("dry run %v: %v, %v", req.GetDryRun(), done, err)
+		}
+		req.DryRun = false
+	}
+	if _, err := m.ann.UpdateMemoryDocument(t.Context(), req); fault.CodeOf(err) != "conflict" {
+		t.Errorf("the same document again: %v", err)
+	}
+	list, err := m.ann.ListMemoryVersions(t.Context(), &knowledgev1.ListMemoryVersionsRequest{PageSize: 1})
+	if err != nil || len(list.GetVersions()) != 1 || list.GetVersions()[0].GetFacts() != 3 || list.GetNextPageToken() == "" {
+		t.Fatalf("the first page of versions: %v, %v", list, err)
+	}
+	rest, err := m.ann.ListMemoryVersions(t.Context(), &knowledgev1.ListMemoryVersionsRequest{PageToken: list.GetNextPageToken()})
+	if err != nil || len(rest.GetVersions()) != 2 || rest.GetVersions()[1].GetFacts() != 1 {
+		t.Fatalf("the other versions: %v, %v", rest, err)
+	}
+	first := rest.GetVersions()[1].GetTime()
+	old, err := m.ann.GetMemoryDocument(t.Context(), &knowledgev1.GetMemoryDocumentRequest{Version: first})
+	if err != nil || !strings.Contains(old.GetMarkdown(), "= Bonn") || strings.Contains(old.GetMarkdown(), "tea") {
+		t.Errorf("the first version is %v, %v", old, err)
+	}
+	diff, err := m.ann.CompareMemoryVersions(t.Context(), &knowledgev1.CompareMemoryVersionsRequest{From: first})
+	if err != nil || len(diff.GetChanges()) != 3 {
+		t.Errorf("the differences are %v, %v", diff, err)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/parse"
 	"github.com/windlass-dev/windlass/services/knowledge/search"
 	"github.com/windlass-dev/windlass/services/knowledge/source/fetch"
+	"github.com/windlass-dev/windlass/services/knowledge/source/mcp"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 	"github.com/windlass-dev/windlass/services/knowledge/syncs"
 )
@@ -47,6 +48,8 @@ type Deps struct {
 	Egress fetch.Dialer
 	// Docs has the documentation of Windlass, for sources of kind docs.
 	Docs fs.FS
+	// Servers passes requests on to MCP servers as the principal in the context, for sources of kind mcp.
+	Servers mcp.Servers
 	// Log gets what went wrong.
 	Log *slog.Logger
 }
@@ -66,11 +69,19 @@ type Service struct {
 	api    api.Deps
 }
 
+// check reports what is missing.
+func (d Deps) check() error {
+	if d.DB == nil || d.Policy == nil || d.Engine == nil || d.Egress == nil || d.Docs == nil || d.Servers == nil || d.Log == nil {
+		return errors.New("knowledge needs DB, Policy, Engine, Egress, Docs, Servers and Log")
+	}
+	return nil
+}
+
 // New checks configuration and dependencies, brings the tables up to date and returns the service. It answers calls at once; Run does its
 // background work.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if deps.DB == nil || deps.Policy == nil || deps.Engine == nil || deps.Egress == nil || deps.Docs == nil || deps.Log == nil {
-		return nil, errors.New("knowledge needs DB, Policy, Engine, Egress, Docs and Log")
+	if err := deps.check(); err != nil {
+		return nil, err
 	}
 	config.Fill(&cfg)
 	if err := cfg.check(); err != nil {
@@ -96,6 +107,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	table := kinds.Table(kinds.Deps{
 		Client: fetch.Client{Egress: deps.Egress, MaxBytes: int64(cfg.MaxDocumentBytes)}, Folders: cfg.Folders, Docs: deps.Docs,
+		Servers: deps.Servers,
 	})
 	followers, err := syncs.New(syncs.Config{
 		Concurrent: cfg.ConcurrentSyncs, Interval: cfg.SweepInterval, RestartAfter: restartAfter, MaxItems: cfg.MaxSourceItems,

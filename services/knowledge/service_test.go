@@ -73,6 +73,7 @@ type kit struct {
 	svc    *knowledge.Service
 	policy *permissions
 	engine *engine
+	server *server
 }
 
 func newKit(t *testing.T, cfg knowledge.Config) *kit {
@@ -94,11 +95,12 @@ func newKitWith(t *testing.T, cfg knowledge.Config, models inferencev1.Inference
 			t.Error(err)
 		}
 	})
-	k := &kit{t: t, policy: &permissions{globs: map[string][]string{"local": {"*"}}}, engine: &engine{}}
+	k := &kit{t: t, policy: &permissions{globs: map[string][]string{"local": {"*"}}}, engine: &engine{}, server: &server{}}
 	k.svc, err = knowledge.New(cfg, knowledge.Deps{
 		DB: db, Policy: k.policy, Engine: k.engine, Models: models, Egress: openEgress(t),
 		MeshKey: secret.New(strings.Repeat("k", 32)), Log: slog.New(slog.DiscardHandler),
-		Docs: fstest.MapFS{"how-to/a.md": &fstest.MapFile{Data: []byte("# A\n\nHow to do it.\n")}},
+		Servers: k.server,
+		Docs:    fstest.MapFS{"how-to/a.md": &fstest.MapFile{Data: []byte("# A\n\nHow to do it.\n")}},
 	})
 	k.must(err)
 	return k

@@ -141,7 +141,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 	bundles, err := bundle.New(bundle.Deps{
 		Store: p.store, Agents: p.agents, Schedules: p.schedules, Webhooks: p.webhooks, Sources: p.deps.Registry,
 		Groups: p.deps.Groups, Policies: p.deps.Policies, Routes: p.deps.Routes, Policy: p.deps.Policy,
-		CheckParams: p.sessions.CheckParams,
+		CheckSession: p.sessions.CheckNew,
 		Models: p.deps.Models, Tools: p.deps.Tools,
 	})
 	if err != nil {

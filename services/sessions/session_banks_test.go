@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	executionv1 "github.com/windlass-dev/windlass/proto/gen/windlass/execution/v1"
 	sessionsv1 "github.com/windlass-dev/windlass/proto/gen/windlass/sessions/v1"
@@ -62,9 +63,33 @@ func TestSessionsHaveBanks(t *testing.T) {
 		}
 		_, err = k.sessions.CreateSession(t.Context(), &sessionsv1.CreateSessionRequest{AgentId: "reader", Banks: own})
 		must(t, err)
+		at := hours()
+		k.schedule(&sessionsv1.Schedule{Id: "press", AgentId: "clerk", Banks: []string{"law"}})
+		fired := k.fires("press", at(0), "started")
+		out, err := k.asWorker().LoadTurn(t.Context(), &executionv1.LoadTurnRequest{TurnId: fired.GetId()})
+		if err != nil || !slices.Equal(out.GetAgent().GetBanks(), []string{"law"}) || out.GetPrincipal().GetSubject() != "local" {
+			t.Errorf("the turn of a schedule with banks has %v, %v", out, err)
+		}
 		fork, err := k.sessions.ForkSession(t.Context(), &sessionsv1.ForkSessionRequest{SessionId: chat.GetSessionId(), AgentId: "swift"})
 		if err != nil || len(fork.GetBanks()) != 0 {
 			t.Errorf("a fork with an agent that calls no tools has banks %q, %v", fork.GetBanks(), err)
+		}
+		_, err = k.apply("kind: schedule\nid: daily\nagent_id: clerk\ninput: news?\ninterval: 1h\nbanks: [news, law]\n", false)
+		must(t, err)
+		if got := k.scheduled("daily").GetBanks(); !slices.Equal(got, []string{"news", "law"}) {
+			t.Errorf("the schedule of a bundle has banks %q", got)
+		}
+		_, err = k.schedules().UpdateSchedule(t.Context(), &sessionsv1.UpdateScheduleRequest{
+			Schedule: &sessionsv1.Schedule{Id: "daily"}, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"banks"}},
+		})
+		if got := k.scheduled("daily").GetBanks(); err != nil || len(got) != 0 {
+			t.Errorf("a schedule whose banks were cleared has %q, %v", got, err)
+		}
+		for _, wrong := range []string{"agent_id: swift", "session_id: " + chat.GetSessionId()} {
+			_, err = k.apply("kind: schedule\nid: wrong\ninput: x\ninterval: 1h\nbanks: [law]\n"+wrong+"\n", false)
+			if err == nil || !strings.Contains(err.Error(), "banks") {
+				t.Errorf("banks of a schedule with %s: %v", wrong, err)
+			}
 		}
 		for _, wrong := range []string{"strategy: route\nagents: [clerk]", "executor: {kind: process, command: [x]}"} {
 			_, err := k.apply("kind: agent\nid: wrong\naugment: {}\n"+wrong+"\n", false)

@@ -172,7 +172,7 @@ func TestGarbagePageTokensAreRefused(t *testing.T) {
 		"/v1/turns", "/v1/sessions/" + session + "/turns", "/v1/sessions/" + session + "/messages",
 		"/v1/approvals", "/v1/budgets", "/v1/sessions/" + session + "/artifacts", "/v1/tool-groups", "/v1/schedules", "/v1/webhooks",
 		"/v1/files", "/v1/routes", "/v1/model-health", hook + "/deliveries", "/v1/banks", "/v1/banks/paged/documents", "/v1/banks/paged/sources",
-		"/v1/memory", "/v1/sessions/" + session + "/shares", "/v1/turns/" + turn + "/journal", "/v1" + shared,
+		"/v1/memory", "/v1/memory:versions", "/v1/sessions/" + session + "/shares", "/v1/turns/" + turn + "/journal", "/v1" + shared,
 	}
 	paged := 0
 	for _, r := range routes(t, c) {

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/windlass-dev/windlass/libs/testnpm"
 	"github.com/windlass-dev/windlass/test/harness"
 )
 
@@ -62,6 +64,41 @@ func TestASyncSurvivesItsWorker(t *testing.T) {
 	c.Must("DELETE", path, nil)
 	if n := c.Must("GET", "/v1/banks/followed", nil)["documents"]; fmt.Sprint(n) != "0" {
 		t.Errorf("%v documents are left of a deleted source", n)
+	}
+}
+
+// TestABankFollowsResourcesOfTheReferenceServer: the documents that it serves are found in a search.
+func TestABankFollowsResourcesOfTheReferenceServer(t *testing.T) {
+	t.Parallel()
+	c := client(t)
+	c.Must("POST", "/v1/sources", harness.JSON{
+		"name": "reference", "kind": "mcp", "command": append(testnpm.Program(t, "server-everything"), "stdio"),
+	})
+	c.Must("POST", "/v1/banks", harness.JSON{"id": "resources"})
+	const all = "/v1/banks/resources/sources"
+	path := all + "/" + c.Must("POST", all, harness.JSON{
+		"kind": "mcp", "mcp_source": "reference", "uri": "demo://resource/static/document/{name}.md",
+	}).Str("id")
+	var synced harness.JSON
+	until(t, "the resources are synced", func() bool {
+		synced = c.Must("GET", path, nil)
+		return synced.Str("state") == "synced" || synced.Str("state") == "failed"
+	})
+	progress, _ := synced["progress"].(map[string]any)
+	if added, _ := progress["added"].(float64); added < 3 || progress["failed"] != 0.0 {
+		t.Fatalf("the source is %v", synced)
+	}
+	until(t, "they are found", func() bool {
+		found := c.Must("POST", "/v1/banks/resources:search", harness.JSON{"query": "architecture of the server"})
+		return strings.Contains(fmt.Sprint(found["results"]), "reference/demo://resource/static/document/architecture.md")
+	})
+	c.Must("POST", path+":sync", nil)
+	until(t, "they are synced again", func() bool {
+		synced = c.Must("GET", path, nil)
+		return synced.Str("state") == "synced"
+	})
+	if again, _ := synced["progress"].(map[string]any); again["unchanged"] != progress["added"] {
+		t.Errorf("the second sync: %v after %v", synced, progress)
 	}
 }
 

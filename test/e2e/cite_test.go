@@ -51,8 +51,33 @@ func TestAnswersCiteDocuments(t *testing.T) {
 	if !strings.Contains(export, "[^1]: handbook.md") {
 		t.Errorf("the export has no footnote:\n%s", export)
 	}
+	if got := c.Must("GET", "/v1/turns/"+turn, nil); len(list(got, "citations")) != 1 {
+		t.Errorf("the turn has no citation of its output: %v", got)
+	}
+	subAgentsAreCited(t, c, doc)
 	direct := harness.JSON{"id": "d2", "strategy": "direct", "banks": []string{"handbook"}}
 	if code, _, err := c.Do(t.Context(), http.MethodPost, "/v1/agents", direct); code != http.StatusBadRequest {
 		t.Errorf("an agent that calls no tools may have banks: %d, %v", code, err)
+	}
+}
+
+// subAgentsAreCited checks that an answer which takes over what the agent "desk" has cited cites it as well, and so does a call of that
+// agent as a tool.
+func subAgentsAreCited(t *testing.T, c *harness.Client, doc string) {
+	t.Helper()
+	c.Must("POST", "/v1/agents", harness.JSON{"id": "boss", "model": "builtin/scripted", "agents": []string{"desk"}})
+	turn := c.Turn(c.Session("boss"), `call:agent__desk {"message":"cite: days of leave"}`)
+	c.Wait(turn)
+	got := c.Must("GET", "/v1/turns/"+turn, nil)
+	cited := list(got, "citations")
+	if len(cited) != 1 || cited[0].Str("document_id") != doc || strings.Count(got.Str("output"), "[") != 1 ||
+		!strings.Contains(got.Str("output"), "[1]") {
+		t.Errorf("the answer of the caller is %q with %v", got.Str("output"), cited)
+	}
+	c.Must("POST", "/v1/sources", harness.JSON{"name": "desks", "kind": "agent", "agents": []string{"desk"}})
+	result := invoke(c, "desks__desk", harness.JSON{"message": "cite: days of leave"})
+	structured, _ := result["structured_content"].(map[string]any)
+	if all := list(structured, "citations"); len(all) != 1 || all[0].Str("document_id") != doc {
+		t.Errorf("the result of the agent as a tool is %v", result)
 	}
 }

@@ -27,21 +27,28 @@ func sources() command.Noun {
 				ago = output.Ago(now, m.GetSyncTime().AsTime())
 			}
 			return []string{
-				m.GetId(), m.GetKind(), output.Cell(m.GetUrl() + m.GetFolder()), state, fmt.Sprint(m.GetProgress().GetTotal()),
+				m.GetId(), m.GetKind(), output.Cell(from(m)), state, fmt.Sprint(m.GetProgress().GetTotal()),
 				fmt.Sprint(m.GetProgress().GetFailed()), ago, output.Cell(m.GetProblem()),
 			}
 		}),
 	}
 }
 
+// from returns what a source reads.
+func from(m *knowledgev1.BankSource) string {
+	return strings.TrimSpace(m.GetUrl() + m.GetFolder() + m.GetMcpSource() + " " + m.GetUri())
+}
+
 // sourceCommands are the commands about sources of a bank, and about pauses.
 func sourceCommands(r *command.Runner) []*cobra.Command {
 	follow := &cobra.Command{
-		Use: "follow BANK KIND [ADDRESS]", Short: "Add a source to a bank: a url, a sitemap, a folder of the server or the docs of Windlass",
+		Use: "follow BANK KIND [ADDRESS]", Short: "Add a source to a bank: a url, sitemap, folder of the server, mcp source or the docs of Windlass",
 		Args: cobra.RangeArgs(2, 3), RunE: r.Run(follow),
 		Example: "  windlass bank follow handbook sitemap https://example.com/sitemap.xml --every 1h\n" +
-			"  windlass bank follow handbook folder /srv/handbook --label staff --wait\n  windlass bank follow manual docs",
+			"  windlass bank follow handbook folder /srv/handbook --label staff --wait\n  windlass bank follow manual docs\n" +
+			"  windlass bank follow notes mcp notes-server --uri notes://team/",
 	}
+	follow.Flags().String("uri", "", "for mcp: which resources, as the beginning of their URIs or a template of them; empty = all")
 	follow.Flags().StringArray("label", nil, "label that all documents get, which readers need; may be repeated")
 	follow.Flags().StringToString("attribute", nil, "attribute that all documents get, as NAME=VALUE; may be repeated")
 	follow.Flags().Duration("every", 0, "pause between two syncs, at least 5s; 0 = only windlass bank sync begins one")
@@ -74,10 +81,12 @@ func follow(c *command.Call) error {
 	switch s.GetKind() {
 	case "folder":
 		s.Folder = address
+	case "mcp":
+		s.McpSource = address
 	default:
 		s.Url = address
 	}
-	if err := c.Given(s, "label=labels", "attribute=attributes"); err != nil {
+	if err := c.Given(s, "uri", "label=labels", "attribute=attributes"); err != nil {
 		return err
 	}
 	every, err := c.Cmd.Flags().GetDuration("every")

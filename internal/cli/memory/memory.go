@@ -49,7 +49,8 @@ func Command(r *command.Runner) *cobra.Command {
 		Use: "off", Short: "Switch memory off: nothing is remembered or used; what there is stays", Args: cobra.NoArgs,
 		RunE: r.Run(func(c *command.Call) error { return turn(c, true) }),
 	}
-	return usage.Group("memory", "Memory: what agents remember about you", nil, list, add, accept, reject, forget, export, on, off)
+	return usage.Group("memory", "Memory: what agents remember about you", nil,
+		append([]*cobra.Command{list, add, accept, reject, forget, export, on, off}, documentCommands(r)...)...)
 }
 
 func list(c *command.Call) error {

@@ -109,6 +109,7 @@ func flags(cmd *cobra.Command) {
 	cmd.Flags().String("agent", "", "agent of the session that each turn is given")
 	cmd.Flags().String("session", "", "session that each turn is added to, in place of --agent")
 	cmd.Flags().String("params", "", `params for the agent, as JSON: '{"team":"red"}'`)
+	cmd.Flags().StringArray("bank", nil, "bank that its sessions answer from, in place of the agent's; may be repeated")
 	cmd.Flags().String("cron", "", "when: MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK, as in '30 9 * * 1-5'")
 	cmd.Flags().String("time-zone", "", "time zone of --cron, as in Europe/Berlin; empty = UTC")
 	cmd.Flags().String("every", "", "how often, in place of --cron: 15m, 1h30m")
@@ -119,7 +120,7 @@ func flags(cmd *cobra.Command) {
 
 // fields are what flags set.
 var fields = []string{
-	"agent=agent_id", "session=session_id", "cron", "time-zone", "every=interval", "overlap", "display-name", "description",
+	"agent=agent_id", "session=session_id", "bank=banks", "cron", "time-zone", "every=interval", "overlap", "display-name", "description",
 }
 
 // fire prints the result of a fire; its name is the turn's id.

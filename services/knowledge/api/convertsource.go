@@ -11,7 +11,8 @@ import (
 
 func sourceToProto(s store.Source) *knowledgev1.BankSource {
 	out := &knowledgev1.BankSource{
-		Id: s.ID, BankId: s.Bank, Kind: s.Spec.Kind, Url: s.Spec.URL, Folder: s.Spec.Folder, Labels: s.Spec.Labels,
+		Id: s.ID, BankId: s.Bank, Kind: s.Spec.Kind, Url: s.Spec.URL, Folder: s.Spec.Folder, McpSource: s.Spec.MCPSource,
+		Uri: s.Spec.URI, Labels: s.Spec.Labels,
 		Attributes: s.Spec.Attributes, IntervalSeconds: int32(s.Spec.Interval / time.Second), Paused: s.Paused,
 		State: enum.Parse[knowledgev1.SyncState](string(s.State)), Problem: s.Problem, Progress: &knowledgev1.SyncProgress{
 			Added: int32(s.Progress.Added), Updated: int32(s.Progress.Updated), Unchanged: int32(s.Progress.Unchanged),

@@ -20,7 +20,8 @@ type sources struct {
 func (s *sources) CreateBankSource(ctx context.Context, req *knowledgev1.CreateBankSourceRequest) (*knowledgev1.BankSource, error) {
 	in := req.GetSource()
 	return sourceAnswer(s.sources.Create(ctx, req.GetBankId(), store.SourceSpec{
-		Kind: in.GetKind(), URL: in.GetUrl(), Folder: in.GetFolder(), Labels: in.GetLabels(), Attributes: in.GetAttributes(),
+		Kind: in.GetKind(), URL: in.GetUrl(), Folder: in.GetFolder(), MCPSource: in.GetMcpSource(), URI: in.GetUri(),
+		Labels: in.GetLabels(), Attributes: in.GetAttributes(),
 		Interval: time.Duration(in.GetIntervalSeconds()) * time.Second,
 	}))
 }

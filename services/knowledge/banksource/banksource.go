@@ -4,6 +4,7 @@ package banksource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
@@ -65,6 +67,11 @@ func (s *Service) Create(ctx context.Context, bank string, spec store.SourceSpec
 	src := store.Source{
 		Tenant: b.Tenant, ID: ids.New(ids.BankSource), Bank: b.ID, Subject: authn.From(ctx).GetSubject(), Spec: spec, State: store.SyncQueued,
 		Sync: ids.New(ids.Sync), CreateTime: s.Store.Now(),
+	}
+	if _, ok := kind.(source.Personal); ok {
+		if src.Principal, err = proto.Marshal(authn.From(ctx)); err != nil {
+			return store.Source{}, fmt.Errorf("principal: %w", err)
+		}
 	}
 	err = s.Store.CreateSource(ctx, src, s.Limit)
 	switch {

@@ -207,23 +207,30 @@ func (b *Book) Forget(ctx context.Context, o store.Owner, id string) error {
 		if err != nil {
 			return store.FactChange{}, err
 		}
-		c := store.FactChange{Erase: []string{id}, Mark: []string{b.marker.mark(o, gone)}}
-		for _, f := range m.Facts {
-			switch {
-			case f.ID == id:
-			case f.State == store.FactProposed && same(f, gone):
-				c.Erase = append(c.Erase, f.ID)
-			case f.SupersededBy == id:
-				f.SupersededBy = ""
-				c.Update = append(c.Update, f)
-			}
-		}
+		c := forgotten(m.Facts, gone)
+		c.Mark = []string{b.marker.mark(o, gone)}
 		return c, nil
 	})
 	if err != nil {
 		return err
 	}
 	return b.rows.Purge(ctx) // so that it is in no file either
+}
+
+// forgotten returns what forgetting a fact changes, without its mark.
+func forgotten(facts []store.Fact, gone store.Fact) store.FactChange {
+	c := store.FactChange{Erase: []string{gone.ID}}
+	for _, f := range facts {
+		switch {
+		case f.ID == gone.ID:
+		case f.State == store.FactProposed && same(f, gone):
+			c.Erase = append(c.Erase, f.ID)
+		case f.SupersededBy == gone.ID:
+			f.SupersededBy = ""
+			c.Update = append(c.Update, f)
+		}
+	}
+	return c
 }
 
 // ForgetAll erases all facts of a user, as Forget does, and returns how many these were.

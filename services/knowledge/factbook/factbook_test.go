@@ -35,8 +35,20 @@ func open(t *testing.T, url string) *factbook.Book {
 // openWith returns a book with its store.
 func openWith(t *testing.T, url string) (*factbook.Book, *store.Store) {
 	t.Helper()
+	return openClock(t, url, func() time.Time { return noon })
+}
+
+// openAt returns a book with a clock.
+func openAt(t *testing.T, url string, now func() time.Time) *factbook.Book {
+	t.Helper()
+	book, _ := openClock(t, url, now)
+	return book
+}
+
+func openClock(t *testing.T, url string, now func() time.Time) (*factbook.Book, *store.Store) {
+	t.Helper()
 	db, err := sqldb.Open(t.Context(), sqldb.Config{
-		URL: url, Schema: "knowledge", MaxConns: 2, SecureDelete: true, Now: func() time.Time { return noon },
+		URL: url, Schema: "knowledge", MaxConns: 2, SecureDelete: true, Now: now,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/services/knowledge/source/docs"
 	"github.com/windlass-dev/windlass/services/knowledge/source/fetch"
 	"github.com/windlass-dev/windlass/services/knowledge/source/folder"
+	"github.com/windlass-dev/windlass/services/knowledge/source/mcp"
 	"github.com/windlass-dev/windlass/services/knowledge/source/page"
 	"github.com/windlass-dev/windlass/services/knowledge/source/sitemap"
 )
@@ -20,6 +21,8 @@ type Deps struct {
 	Folders []string
 	// Docs is the documentation of Windlass.
 	Docs fs.FS
+	// Servers has resources of MCP servers.
+	Servers mcp.Servers
 }
 
 // Table returns the kinds by their names.
@@ -27,6 +30,7 @@ func Table(d Deps) map[string]source.Kind {
 	return map[string]source.Kind{
 		"docs":    docs.Kind{Files: d.Docs},
 		"folder":  folder.Kind{Allowed: d.Folders, MaxBytes: d.Client.MaxBytes},
+		mcp.Name:  mcp.Kind{Servers: d.Servers, MaxBytes: d.Client.MaxBytes},
 		"sitemap": sitemap.Kind{Client: d.Client},
 		"url":     page.Kind{Client: d.Client},
 	}

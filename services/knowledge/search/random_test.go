@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -9,17 +10,26 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/libs/authn"
+	"github.com/windlass-dev/windlass/libs/testmain"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
+	"github.com/windlass-dev/windlass/services/knowledge/access"
 	"github.com/windlass-dev/windlass/services/knowledge/search"
 )
 
-// searches is the number of random queries; more with WINDLASS_TEST_SEARCHES.
-func searches(t *testing.T) int {
+// searches is the number of random queries: few in CI, all with WINDLASS_TEST_WHOLE=1 (make chaos, make nightly), WINDLASS_TEST_SEARCHES
+// otherwise.
+func searches(t *testing.T, few, all int) int {
 	t.Helper()
-	n, err := strconv.Atoi(os.Getenv("WINDLASS_TEST_SEARCHES"))
-	if err != nil {
-		return 40
+	if n, err := strconv.Atoi(os.Getenv("WINDLASS_TEST_SEARCHES")); err == nil {
+		return n
 	}
-	return n
+	if testmain.Whole() {
+		return all
+	}
+	return few
 }
 
 // by returns the searcher by vectors, too, or that by words only.
@@ -59,7 +69,7 @@ func TestEnginesRankAlike(t *testing.T) {
 		kits = append(kits, k)
 	}
 	random := rand.New(rand.NewPCG(3, 4))
-	for n := range searches(t) {
+	for n := range searches(t, 40, 1000) {
 		hybrid := n%2 == 1
 		q := search.Query{Tenant: "one", Banks: []search.Bank{{ID: "a"}}, Text: words(random, 1+random.IntN(12))}
 		var all [2][]search.Result
@@ -79,37 +89,49 @@ func TestEnginesRankAlike(t *testing.T) {
 	}
 }
 
-// TestOthersTextIsNeverFound: whatever a caller asks, each passage is of the tenant, the banks, the labels and the attributes that were
-// asked for. Each text says whose it is.
+// caller has the permissions of a draw.
+type caller struct{ permissions []string }
+
+// GetPermissions implements access.PermissionReader.
+func (c *caller) GetPermissions(context.Context, *policyv1.GetPermissionsRequest, ...grpc.CallOption,
+) (*policyv1.GetPermissionsResponse, error) {
+	return &policyv1.GetPermissionsResponse{Permissions: c.permissions}, nil
+}
+
+// may reports whether the caller has one of the permissions.
+func (c *caller) may(prefix, name string) bool {
+	return slices.Contains(c.permissions, prefix+name) || slices.Contains(c.permissions, prefix+"*") || slices.Contains(c.permissions, "*")
+}
+
+// draw gives the caller some of the permissions to banks and labels.
+func (c *caller) draw(random *rand.Rand) {
+	c.permissions = nil
+	for _, name := range []string{"bank.b0", "bank.b1", "label.red", "label.green", "label.blue"} {
+		if random.IntN(2) == 0 {
+			c.permissions = append(c.permissions, "knowledge."+name)
+		}
+	}
+	for i, all := range []string{"knowledge.bank.*", "knowledge.label.*", "*"} {
+		if random.IntN(4<<i) == 0 {
+			c.permissions = append(c.permissions, all)
+		}
+	}
+}
+
+// TestOthersTextIsNeverFound: whatever a caller asks, with whatever permissions it has at that query, each passage is of its tenant, of a
+// bank and with labels that it may read, and has the attributes that were asked for. Each paragraph says of which document it is.
 func TestOthersTextIsNeverFound(t *testing.T) {
 	onEngines(t, func(t *testing.T, k *kit) {
 		t.Helper()
 		random := rand.New(rand.NewPCG(5, 6))
-		all := []string{"red", "green", "blue"}
-		some := func() (out []string) {
-			for _, name := range all {
-				if random.IntN(2) == 0 {
-					out = append(out, name)
-				}
-			}
-			return out
-		}
-		documents := map[string]text{}
-		for i := range 48 {
-			d := text{tenant: fmt.Sprint("t", i%2), bank: fmt.Sprint("b", i/2%2), name: fmt.Sprint(i), labels: some()}
-			if i < 4 {
-				k.bank(d.tenant, d.bank, "")
-			}
-			if random.IntN(2) == 0 {
-				d.attributes = map[string]string{"kind": fmt.Sprint(random.IntN(2))}
-			}
-			d.text = words(random, 20) + "\n\n" + words(random, 20)
-			documents[k.add(d)] = d
-		}
+		documents := k.randomDocuments(random)
 		k.fill("p/m")
-		found := 0
-		for n := range searches(t) {
-			if n == searches(t)/2 { // what is deleted is not found, though its code is in memory
+		as := &caller{}
+		reader := access.NewReader(k.store, as)
+		services := []*search.Service{search.NewService(k.by(false), reader), search.NewService(k.by(true), reader)}
+		found, missed, total := 0, 0, searches(t, 200, 100_000)
+		for n := range total {
+			if n == total/2 { // what is deleted is not found, though its code is in memory
 				for id, d := range documents {
 					if d.name < "2" {
 						k.must(k.store.DeleteDocument(t.Context(), d.tenant, d.bank, id))
@@ -117,33 +139,68 @@ func TestOthersTextIsNeverFound(t *testing.T) {
 					}
 				}
 			}
-			q := search.Query{Tenant: fmt.Sprint("t", random.IntN(2)), Text: words(random, 1+random.IntN(8)), Results: 100}
-			labels := map[string][]string{}
-			for _, id := range []string{"b0", "b1"}[:1+random.IntN(2)] {
-				labels[id] = some()
-				q.Banks = append(q.Banks, search.Bank{ID: id, Labels: labels[id]})
-			}
+			as.draw(random)
+			tenant := fmt.Sprint("t", random.IntN(2))
+			ctx := authn.With(t.Context(), &policyv1.Principal{Tenant: tenant, Subject: "alice"})
+			q := search.Query{Text: words(random, 1+random.IntN(8)), Results: 100}
 			if random.IntN(2) == 0 {
 				q.Attributes = map[string]string{"kind": fmt.Sprint(random.IntN(2))}
 			}
-			answer, err := k.by(n%2 == 1).Search(t.Context(), q)
+			answer, err := services[n%2].Banks(ctx, []string{"b0", "b1", "b2"}, q)
 			k.must(err)
 			for _, r := range answer.Results {
 				found++
 				d, is := documents[r.Document]
-				allowed, asked := labels[r.Bank]
-				hidden := slices.ContainsFunc(d.labels, func(name string) bool { return !slices.Contains(allowed, name) })
+				hidden := slices.ContainsFunc(d.labels, func(name string) bool { return !as.may("knowledge.label.", name) })
 				other := q.Attributes != nil && d.attributes["kind"] != q.Attributes["kind"]
-				if !is || d.tenant != q.Tenant || d.bank != r.Bank || !asked || hidden || other {
-					t.Fatalf("%+v finds %+v of %+v", q, r, d)
+				if !is || d.tenant != tenant || d.bank != r.Bank || !as.may("knowledge.bank.", d.bank) || hidden || other ||
+					!strings.Contains(d.text, r.Text) || !onlyOf(r.Text, d.name) {
+					t.Fatalf("%q with %q finds %+v of %+v", tenant, as.permissions, r, d)
 				}
 			}
-			if len(answer.Missing) > 0 {
-				t.Fatalf("missing banks: %v", answer.Missing)
+			for _, bank := range []string{"b0", "b1", "b2"} {
+				if missing := bank == "b2" || !as.may("knowledge.bank.", bank); missing != slices.Contains(answer.Missing, bank) {
+					t.Fatalf("%q with %q misses banks %q", tenant, as.permissions, answer.Missing)
+				}
 			}
+			missed += len(answer.Missing)
 		}
-		if found == 0 {
-			t.Error("nothing was found")
+		if found == 0 || missed == total {
+			t.Errorf("%d passages found, %d banks missed", found, missed)
 		}
 	})
+}
+
+// randomDocuments stores documents of two tenants with two banks each, and with labels and attributes, and returns them by their ids.
+func (k *kit) randomDocuments(random *rand.Rand) map[string]text {
+	k.Helper()
+	out := map[string]text{}
+	for i := range 48 {
+		d := text{tenant: fmt.Sprint("t", i%2), bank: fmt.Sprint("b", i/2%2), name: fmt.Sprint(i)}
+		if i < 4 {
+			k.bank(d.tenant, d.bank, "")
+		}
+		for _, name := range []string{"red", "green", "blue"} {
+			if random.IntN(2) == 0 {
+				d.labels = append(d.labels, name)
+			}
+		}
+		if random.IntN(2) == 0 {
+			d.attributes = map[string]string{"kind": fmt.Sprint(random.IntN(2))}
+		}
+		mark := fmt.Sprintf("of%dx ", i) // no word of words has three letters
+		d.text = mark + words(random, 20) + "\n\n" + mark + words(random, 20)
+		out[k.add(d)] = d
+	}
+	return out
+}
+
+// onlyOf reports whether all marks in a text are of one document.
+func onlyOf(text, name string) bool {
+	for word := range strings.FieldsSeq(text) {
+		if strings.HasSuffix(word, "x") && len(word) > 2 && word != "of"+name+"x" {
+			return false
+		}
+	}
+	return strings.Contains(text, "of"+name+"x")
 }

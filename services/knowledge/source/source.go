@@ -5,6 +5,9 @@ package source
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
@@ -17,6 +20,13 @@ type Kind interface {
 	// Read reports each item that a source has to v, one after the other, and returns v's first error. It returns an *UnreadableError when the
 	// source cannot be read, and nil only when it has reported all: what was not reported has vanished.
 	Read(ctx context.Context, spec store.SourceSpec, v Visitor) error
+}
+
+// Personal is a Kind whose sources are read as the user who created them, with the claims of then: Read gets a context with that principal.
+type Personal interface {
+	Kind
+	// Personal marks the kind.
+	Personal()
 }
 
 // Visitor takes what a source has. It is used by one goroutine.
@@ -61,16 +71,18 @@ func Unreadable(format string, args ...any) error {
 	return &UnreadableError{fmt.Sprintf(format, args...)}
 }
 
-// Only returns a fault when a field is set that sources of the spec's kind do not have. fields are those that they have and need.
+// Only returns a fault when a field is set that sources of the spec's kind do not have. fields are those that they have and need; a "?"
+// behind one means that they do not need it.
 func Only(spec store.SourceSpec, fields ...string) error {
-	values := map[string]string{"url": spec.URL, "folder": spec.Folder}
-	for _, name := range fields {
-		if values[name] == "" {
+	values := map[string]string{"url": spec.URL, "folder": spec.Folder, "mcp_source": spec.MCPSource, "uri": spec.URI}
+	for _, field := range fields {
+		name, optional := strings.CutSuffix(field, "?")
+		if values[name] == "" && !optional {
 			return fault.Invalid("source."+name, "is empty, and a source of kind %q needs it", spec.Kind)
 		}
 		delete(values, name)
 	}
-	for _, name := range []string{"url", "folder"} {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if values[name] != "" {
 			return fault.Invalid("source."+name, "is not a field of kind %q", spec.Kind)
 		}

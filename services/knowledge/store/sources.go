@@ -31,6 +31,8 @@ const (
 type Source struct {
 	// Tenant and ID name it; Bank has its documents; Subject created it.
 	Tenant, ID, Bank, Subject string
+	// Principal is who created it, marshalled, for kinds that are read as that user; nil for others.
+	Principal []byte
 	// Spec says what it is.
 	Spec SourceSpec
 	// Paused sources are not synced.
@@ -49,9 +51,11 @@ type Source struct {
 type SourceSpec struct {
 	// Kind is the name of its kind.
 	Kind string `json:"kind"`
-	// URL and Folder are for the kinds that have them.
-	URL    string `json:"url,omitempty"`
-	Folder string `json:"folder,omitempty"`
+	// URL, Folder, MCPSource and URI are for the kinds that have them.
+	URL       string `json:"url,omitempty"`
+	Folder    string `json:"folder,omitempty"`
+	MCPSource string `json:"mcp_source,omitempty"`
+	URI       string `json:"uri,omitempty"`
 	// Labels and Attributes are those of all its documents.
 	Labels     []string          `json:"labels,omitempty"`
 	Attributes map[string]string `json:"attributes,omitempty"`
@@ -81,7 +85,8 @@ type ItemProblem struct {
 // sourceRows are the sources of banks.
 type sourceRows struct{ base }
 
-const sourceColumns = "tenant, id, bank, subject, spec, paused, state, problem, sync, progress, problems, create_us, sync_us, next_us"
+const sourceColumns = "tenant, id, bank, subject, spec, paused, state, problem, sync, progress, problems, create_us, sync_us, next_us, " +
+	"principal"
 
 var insertSources = sqldb.Insert("bank_sources", sourceColumns+", start_us, attempts")
 
@@ -89,7 +94,7 @@ func scanSource(row sqldb.Scanner) (s Source, err error) {
 	var spec, progress, problems []byte
 	var paused int
 	err = row.Scan(&s.Tenant, &s.ID, &s.Bank, &s.Subject, &spec, &paused, &s.State, &s.Problem, &s.Sync, &progress, &problems,
-		sqldb.TimeColumn(&s.CreateTime), sqldb.TimeColumn(&s.SyncTime), sqldb.TimeColumn(&s.NextTime))
+		sqldb.TimeColumn(&s.CreateTime), sqldb.TimeColumn(&s.SyncTime), sqldb.TimeColumn(&s.NextTime), &s.Principal)
 	if err != nil {
 		return s, err
 	}
@@ -122,7 +127,7 @@ func (s sourceRows) CreateSource(ctx context.Context, in Source, limit int) erro
 			return ErrTooMany
 		}
 		return sqldb.ExecOne(ctx, tx, insertSources, in.Tenant, in.ID, in.Bank, in.Subject, string(spec), 0, string(SyncQueued), "", in.Sync,
-			"{}", "[]", sqldb.Micros(in.CreateTime), 0, 0, 0, 0)
+			"{}", "[]", sqldb.Micros(in.CreateTime), 0, 0, in.Principal, 0, 0)
 	})
 }
 

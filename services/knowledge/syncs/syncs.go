@@ -11,8 +11,12 @@ import (
 	"log/slog"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/fault"
 	faultv1 "github.com/windlass-dev/windlass/proto/gen/windlass/fault/v1"
+	policyv1 "github.com/windlass-dev/windlass/proto/gen/windlass/policy/v1"
 	"github.com/windlass-dev/windlass/services/knowledge/source"
 	"github.com/windlass-dev/windlass/services/knowledge/store"
 )
@@ -179,7 +183,11 @@ func (s *Service) read(ctx context.Context, p store.PendingSync, src store.Sourc
 	for _, item := range items {
 		v.known[item.Key] = item
 	}
-	if err := kind.Read(ctx, src.Spec, v); err != nil {
+	as, err := readAs(ctx, src)
+	if err != nil {
+		return v, err
+	}
+	if err := kind.Read(as, src.Spec, v); err != nil {
 		return v, v.classify(ctx, err)
 	}
 	if err := v.dropVanished(ctx); err != nil {
@@ -191,6 +199,18 @@ func (s *Service) read(ctx context.Context, p store.PendingSync, src store.Sourc
 		}
 	}
 	return v, nil
+}
+
+// readAs returns a context in which a source is read: as the user who created it, if it is of a kind that needs one.
+func readAs(ctx context.Context, src store.Source) (context.Context, error) {
+	if len(src.Principal) == 0 {
+		return ctx, nil
+	}
+	p := &policyv1.Principal{}
+	if err := proto.Unmarshal(src.Principal, p); err != nil {
+		return ctx, fmt.Errorf("principal of source %s: %w", src.ID, err)
+	}
+	return authn.With(ctx, p), nil
 }
 
 func (s *Service) finish(ctx context.Context, p store.PendingSync, r store.SyncResult) (Outcome, error) {

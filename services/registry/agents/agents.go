@@ -98,7 +98,7 @@ func (d driver) Discover(ctx context.Context, s store.Source, _ source.User) (st
 	return inv, nil
 }
 
-const outputSchema = `{"type":"object","properties":{"output":{"type":"string"},"session_id":{"type":"string"},"turn_id":{"type":"string"},` +
+const outputSchema = `{"type":"object","properties":{"output":{"type":"string"},"citations":{"type":"array"},"session_id":{"type":"string"},"turn_id":{"type":"string"},` +
 	`"agent_id":{"type":"string"},"status":{"type":"string"},"stop_reason":{"type":"string"},"error":{"type":"string"},` +
 	`"waiting_for":{"type":"array","items":{"type":"string"}},"next":{"type":"string"}},"required":["session_id","turn_id","status"]}`
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -136,10 +137,35 @@ func ended(t *sessionsv1.Turn) bool {
 	}
 }
 
+// cited is a citation of an answer, as results show it.
+type cited struct {
+	Number       int32  `json:"number"`
+	BankID       string `json:"bank_id"`
+	DocumentID   string `json:"document_id"`
+	DocumentName string `json:"document_name"`
+	Version      string `json:"version"`
+	Start        int64  `json:"start"`
+	End          int64  `json:"end"`
+	Quote        string `json:"quote"`
+}
+
+// citedBy returns each number that the answer of a turn has, with what it stands for.
+func citedBy(t *sessionsv1.Turn) (out []cited) {
+	for _, c := range t.GetCitations() {
+		if !slices.ContainsFunc(out, func(other cited) bool { return other.Number == c.GetNumber() }) {
+			out = append(out, cited{
+				c.GetNumber(), c.GetBankId(), c.GetDocumentId(), c.GetDocumentName(), c.GetVersion(), c.GetStart(), c.GetEnd(), c.GetQuote(),
+			})
+		}
+	}
+	return out
+}
+
 // result returns a turn as the result of a call.
 func result(t *sessionsv1.Turn) *turnv1.ToolResult {
 	view := struct {
 		Output     string   `json:"output,omitempty"`
+		Citations  []cited  `json:"citations,omitempty"`
 		SessionID  string   `json:"session_id"`
 		TurnID     string   `json:"turn_id"`
 		AgentID    string   `json:"agent_id"`
@@ -149,8 +175,8 @@ func result(t *sessionsv1.Turn) *turnv1.ToolResult {
 		WaitingFor []string `json:"waiting_for,omitempty"`
 		Next       string   `json:"next,omitempty"`
 	}{
-		t.GetOutput(), t.GetSessionId(), t.GetId(), t.GetAgentId(), enum.Name(t.GetStatus()), t.GetStopReason(), t.GetError().GetMessage(),
-		t.GetWaitingFor(), "",
+		t.GetOutput(), citedBy(t), t.GetSessionId(), t.GetId(), t.GetAgentId(), enum.Name(t.GetStatus()), t.GetStopReason(),
+		t.GetError().GetMessage(), t.GetWaitingFor(), "",
 	}
 	switch {
 	case len(view.WaitingFor) > 0:

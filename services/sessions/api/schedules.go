@@ -121,7 +121,7 @@ func (s *Schedules) answer(v scheduledb.Schedule, err error) (*sessionsv1.Schedu
 }
 
 var scheduleFields = fieldmask.Resource{Name: "schedule", Mutable: []string{
-	"display_name", "description", "agent_id", "session_id", "input", "params", "cron", "time_zone", "interval", "overlap", "paused",
+	"display_name", "description", "agent_id", "session_id", "input", "params", "banks", "cron", "time_zone", "interval", "overlap", "paused",
 }}
 
 // changeSchedule applies an update. Of two fields that exclude each other the one that is set clears the other.
@@ -155,7 +155,7 @@ func changeSchedule(to, from *sessionsv1.Schedule, paths []string) error {
 func scheduleToProto(spec scheduledb.ScheduleSpec) *sessionsv1.Schedule {
 	return &sessionsv1.Schedule{
 		DisplayName: spec.DisplayName, Description: spec.Description, AgentId: spec.AgentID, SessionId: spec.SessionID, Input: spec.Input,
-		Params: spec.Params, Cron: spec.Cron, TimeZone: spec.TimeZone, Interval: spec.Interval, Overlap: string(spec.Overlap),
+		Params: spec.Params, Banks: spec.Banks, Cron: spec.Cron, TimeZone: spec.TimeZone, Interval: spec.Interval, Overlap: string(spec.Overlap),
 		Paused: spec.Paused,
 	}
 }

@@ -81,11 +81,23 @@ func (s *Turns) GetTurn(ctx context.Context, req *sessionsv1.GetTurnRequest) (*s
 			return nil, err
 		}
 	} else if t.Ended() {
-		return answerTurn(s.deps.Turns.View(ctx, t))
+		return s.ended(ctx, t)
 	}
 	out, v, err := s.current(ctx, t.Tenant, t.ID)
+	if err == nil && v.Ended() {
+		return s.ended(ctx, v.Turn)
+	}
 	if err == nil {
 		out.Pending = convert.PendingToProto(pending.Of(ctx, s.deps.Engine, s.deps.Now(), v.Turn, ses))
+	}
+	return out, err
+}
+
+// ended returns a turn that has ended, with what it cites.
+func (s *Turns) ended(ctx context.Context, t store.Turn) (*sessionsv1.Turn, error) {
+	out, err := answerTurn(s.deps.Turns.View(ctx, t))
+	if err == nil {
+		out.Citations, err = s.deps.Turns.Citations(ctx, t)
 	}
 	return out, err
 }

@@ -3,8 +3,6 @@ package bundle
 import (
 	"context"
 
-	"google.golang.org/protobuf/types/known/structpb"
-
 	"github.com/windlass-dev/windlass/services/sessions/api/convert"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -14,12 +12,12 @@ import (
 // planSchedule compares a schedule with the one that there is. It becomes exactly what the document says, but for a pause that the document
 // does not mention.
 func (s *Service) planSchedule(ctx context.Context, d *Document, find agentOf) (planned, error) {
-	check := func(ctx context.Context, id string, params *structpb.Struct) (string, error) {
-		agent, err := find(ctx, id)
+	check := func(ctx context.Context, spec scheduledb.ScheduleSpec) (string, error) {
+		agent, err := find(ctx, spec.AgentID)
 		if err != nil {
 			return "", err
 		}
-		return agent.ID, s.deps.CheckParams(ctx, agent, params)
+		return agent.ID, s.deps.CheckSession(ctx, agent, spec.Params, spec.Banks)
 	}
 	spec := convert.ScheduleFromProto(d.Schedule)
 	old, found, err := s.deps.Schedules.Lookup(ctx, d.ID())

@@ -48,8 +48,8 @@ type Policies interface {
 	UpdateAccessPolicy(ctx context.Context, in *policyv1.UpdateAccessPolicyRequest, opts ...grpc.CallOption) (*policyv1.AccessPolicy, error)
 }
 
-// ParamsChecker returns why the caller cannot open a session with an agent and params.
-type ParamsChecker func(ctx context.Context, a store.Agent, params *structpb.Struct) error
+// SessionChecker returns why the caller cannot open a session with an agent, params and banks.
+type SessionChecker func(ctx context.Context, a store.Agent, params *structpb.Struct, banks []string) error
 
 // Deps are what the service needs; all but Groups, Policies, Routes, Models and Tools are required.
 type Deps struct {
@@ -65,8 +65,8 @@ type Deps struct {
 	// Routes may be nil: then a bundle cannot hold routes.
 	Routes Routes
 	// Policy reports whether the caller may change schedules and webhooks.
-	Policy      access.PermissionReader
-	CheckParams ParamsChecker
+	Policy       access.PermissionReader
+	CheckSession SessionChecker
 	// Models and Tools find what agents lack; without them there are no warnings.
 	Models ModelResolver
 	Tools  ToolLister

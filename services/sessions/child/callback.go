@@ -38,7 +38,7 @@ func (s *Service) callBack(ctx context.Context, c store.Child, end *end) error {
 		return err
 	}
 	text := fmt.Sprintf("[from the agent %q, which was asked in the background (call %s)]\n\n%s", c.AgentID, c.CallID,
-		conversation.Text(end.result.GetContent()))
+		named(conversation.Text(end.result.GetContent()), end.result.GetContent()[0].GetCitations()))
 	text = truncate.Cut(text, s.deps.Input.MaxBytes) // an answer may be longer than what people may say
 	content, err := s.deps.Input.Text("input", text)
 	if err != nil {

@@ -3,6 +3,9 @@ package child
 import (
 	"context"
 	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/store"
@@ -21,6 +24,7 @@ type end struct {
 type treeReader interface {
 	Turn(ctx context.Context, tenant, id string) (store.Turn, error)
 	Child(ctx context.Context, tenant, turn string) (store.Child, error)
+	turn.Messages
 	ChildrenBelow(ctx context.Context, tenant, root string) ([]store.Child, error)
 }
 
@@ -38,14 +42,18 @@ func readEnd(ctx context.Context, r treeReader, c store.Child) (*end, error) {
 	if err := addUsage(ctx, r, total, t, descendants); err != nil {
 		return nil, err
 	}
-	return &end{link: c, turn: t, result: result(c, t.End), event: &turnv1.ChildCompleted{
+	citations, err := turn.Citations(ctx, r, t)
+	if err != nil {
+		return nil, err
+	}
+	return &end{link: c, turn: t, result: result(c, t.End, citations), event: &turnv1.ChildCompleted{
 		CallId: c.CallID, AgentId: c.AgentID, SessionId: c.SessionID, TurnId: c.TurnID, Status: t.End.GetStatus(),
 		StopReason: t.End.GetStopReason(), Usage: total, LimitReached: t.End.GetLimitReached(),
 	}}, nil
 }
 
-// result is what the parent's model reads.
-func result(c store.Child, end *turnv1.TurnEnded) *turnv1.ToolResult {
+// result is what the parent's model reads. Its citations are those of the child's answer.
+func result(c store.Child, end *turnv1.TurnEnded, citations []*turnv1.Citation) *turnv1.ToolResult {
 	text := end.GetOutput()
 	whole := end.GetStatus() == turnv1.TurnStatus_TURN_STATUS_COMPLETED && end.GetStopReason() == turn.StopEnd
 	switch {
@@ -54,6 +62,7 @@ func result(c store.Child, end *turnv1.TurnEnded) *turnv1.ToolResult {
 	case whole:
 	case end.GetError() != nil:
 		text = fmt.Sprintf("The agent %q failed: %s (%s).", c.AgentID, end.GetError().GetMessage(), end.GetError().GetCode())
+		citations = nil
 	case text != "":
 		text = fmt.Sprintf("The agent %q was stopped (%s). What it said so far: %s", c.AgentID, stopText(end), text)
 	default:
@@ -61,8 +70,35 @@ func result(c store.Child, end *turnv1.TurnEnded) *turnv1.ToolResult {
 	}
 	return &turnv1.ToolResult{
 		CallId: c.CallID, IsError: !whole, Trusted: !end.GetTainted(),
-		Content: []*turnv1.ContentPart{{Part: &turnv1.ContentPart_Text{Text: text}}},
+		Content: []*turnv1.ContentPart{{
+			Part: &turnv1.ContentPart_Text{Text: text}, Citations: moved(citations, len(text)-len(end.GetOutput())),
+		}},
 	}
+}
+
+// moved returns the citations of a text that stands behind by bytes of another one.
+func moved(citations []*turnv1.Citation, by int) []*turnv1.Citation {
+	out := make([]*turnv1.Citation, len(citations))
+	for i, c := range citations {
+		out[i] = proto.CloneOf(c)
+		out[i].Position += int64(by)
+	}
+	return out
+}
+
+// named returns a text with the names of the documents in the place of the numbers of its citations, for where there are no citations.
+func named(text string, citations []*turnv1.Citation) string {
+	var b strings.Builder
+	from := 0
+	for _, c := range citations {
+		at, number := int(c.GetPosition()), fmt.Sprintf("[%d]", c.GetNumber())
+		if at < from || at > len(text) || !strings.HasPrefix(text[at:], number) {
+			continue
+		}
+		fmt.Fprintf(&b, "%s(source: %s)", text[from:at], c.GetDocumentName())
+		from = at + len(number)
+	}
+	return b.String() + text[from:]
 }
 
 // stopText says why a turn stopped, and by which limit.

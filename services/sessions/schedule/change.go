@@ -42,7 +42,7 @@ func (s *Service) Revise(ctx context.Context, v scheduledb.Schedule, spec *sched
 	}
 	if authn.From(ctx).GetSubject() != v.Subject {
 		return fault.FailedPrecondition(faultv1.Reason_REASON_FAILED_PRECONDITION,
-			"only %q, who created the schedule, may change its agent, session, input or params: its turns run as that user", v.Subject).
+			"only %q, who created the schedule, may change its agent, session, input, params or banks: its turns run as that user", v.Subject).
 			Hint("Create a schedule of your own.")
 	}
 	return s.validate(ctx, spec, check)

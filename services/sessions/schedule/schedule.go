@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/windlass-dev/windlass/libs/authn"
 	"github.com/windlass-dev/windlass/libs/cron"
@@ -32,9 +31,9 @@ type Turns interface {
 	CheckInput(field, text string) error
 	// CheckSession returns why the caller cannot add turns to a session.
 	CheckSession(ctx context.Context, id string) error
-	// CheckAgent returns the id of the agent that a session with these params would have, or why there can be none. An empty id
+	// CheckAgent returns the id of the agent that a session of a schedule would have, or why there can be none. An empty id
 	// stands for the default agent.
-	CheckAgent(ctx context.Context, id string, params *structpb.Struct) (string, error)
+	CheckAgent(ctx context.Context, spec scheduledb.ScheduleSpec) (string, error)
 	// Start starts a turn. The same key again returns the same turn.
 	Start(ctx context.Context, t Turn) (turnID, sessionID string, err error)
 }

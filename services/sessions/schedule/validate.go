@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/types/known/structpb"
-
 	"github.com/windlass-dev/windlass/libs/cron"
 	"github.com/windlass-dev/windlass/libs/fault"
 	"github.com/windlass-dev/windlass/services/sessions/access"
@@ -18,7 +16,7 @@ import (
 const maxInterval = 366 * 24 * time.Hour
 
 // AgentCheck finds the agent of a schedule, as Turns.CheckAgent does.
-type AgentCheck func(ctx context.Context, id string, params *structpb.Struct) (string, error)
+type AgentCheck func(ctx context.Context, spec scheduledb.ScheduleSpec) (string, error)
 
 // invalid makes an error of mistakes, nil for none.
 func invalid(wrong []fault.Field) error {
@@ -43,6 +41,8 @@ func (s *Service) validate(ctx context.Context, spec *scheduledb.ScheduleSpec, c
 		bad("session_id", "give either agent_id (a new session each time) or session_id, not both")
 	case spec.Params != nil:
 		bad("params", "belong to new sessions: leave them out together with session_id")
+	case len(spec.Banks) > 0:
+		bad("banks", "belong to new sessions: leave them out together with session_id")
 	}
 	if !access.Storable(spec.DisplayName) || !access.Storable(spec.Description) {
 		bad("display_name", "must not contain NUL, nor must description")
@@ -56,7 +56,7 @@ func (s *Service) validate(ctx context.Context, spec *scheduledb.ScheduleSpec, c
 	if spec.SessionID != "" {
 		return s.deps.Turns.CheckSession(ctx, spec.SessionID)
 	}
-	agent, err := check(ctx, spec.AgentID, spec.Params)
+	agent, err := check(ctx, *spec)
 	if err == nil {
 		spec.AgentID = agent
 	}

@@ -90,9 +90,9 @@ func (s *Service) NewWith(ctx context.Context, a store.Agent, spec Spec) (store.
 	return ses, s.deps.Blueprints.CheckTurn(ctx, a, ses, p, s.deps.Store.Now())
 }
 
-// CheckParams checks that the caller could open a session with an agent and params.
-func (s *Service) CheckParams(ctx context.Context, a store.Agent, params *structpb.Struct) error {
-	_, err := s.NewWith(ctx, a, Spec{Params: params})
+// CheckNew checks that the caller could open a session with an agent, params and banks.
+func (s *Service) CheckNew(ctx context.Context, a store.Agent, params *structpb.Struct, banks []string) error {
+	_, err := s.NewWith(ctx, a, Spec{Params: params, Banks: banks})
 	return err
 }
 

@@ -2,8 +2,10 @@ package turn
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
 	"github.com/windlass-dev/windlass/services/sessions/conversation"
@@ -89,32 +91,57 @@ func (s *Service) next(tx *journal.Tx) (string, error) {
 
 // lastAnswer is the text of the last assistant message of a turn, "" when there is none, and whether it is tainted.
 func lastAnswer(tx *journal.Tx, t store.Turn) (text string, tainted bool, err error) {
-	if m := tx.Said; m.GetTurnId() == t.ID && m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
-		return conversation.Text(m.GetContent()), m.GetTainted(), nil
+	m := tx.Said
+	if m.GetTurnId() != t.ID || m.GetRole() != turnv1.Role_ROLE_ASSISTANT {
+		m, err = LastAnswer(tx.Context(), tx, t)
 	}
+	return conversation.Text(m.GetContent()), m.GetTainted(), err
+}
+
+// Messages reads conversations backwards: a store, or the transaction that is open.
+type Messages interface {
+	ConversationBack(ctx context.Context, tenant, session string, p store.Point, limit int) ([]store.Message, error)
+}
+
+// LastAnswer returns the last assistant message of a turn, nil when there is none.
+func LastAnswer(ctx context.Context, r Messages, t store.Turn) (*turnv1.Message, error) {
 	const page = 8
 	for before := store.EndOf(t.Place); ; {
-		rows, err := tx.ConversationBack(tx.Context(), t.Tenant, t.SessionID, before, page)
+		rows, err := r.ConversationBack(ctx, t.Tenant, t.SessionID, before, page)
 		if err != nil {
-			return "", false, err
+			return nil, err
 		}
 		for _, row := range rows {
 			if row.TurnSeq != t.Place || row.TurnID != t.ID { // or it was taken over from the turn that this one runs again
-				return "", false, nil
+				return nil, nil
 			}
 			m, err := conversation.Message(row)
-			if err != nil {
-				return "", false, err
-			}
-			if m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
-				return conversation.Text(m.GetContent()), m.GetTainted(), nil
+			if err != nil || m.GetRole() == turnv1.Role_ROLE_ASSISTANT {
+				return m, err
 			}
 			before = row.Point()
 		}
 		if len(rows) < page {
-			return "", false, nil
+			return nil, nil
 		}
 	}
+}
+
+// Citations returns the citations of the output of a turn that has ended.
+func Citations(ctx context.Context, r Messages, t store.Turn) ([]*turnv1.Citation, error) {
+	if !strings.Contains(t.End.GetOutput(), "[1]") { // which the first one is in each text
+		return nil, nil
+	}
+	m, err := LastAnswer(ctx, r, t)
+	if err != nil || len(m.GetContent()) != 1 { // a text with citations is the only part
+		return nil, err
+	}
+	return m.GetContent()[0].GetCitations(), nil
+}
+
+// Citations returns the citations of the output of a turn that has ended.
+func (s *Service) Citations(ctx context.Context, t store.Turn) ([]*turnv1.Citation, error) {
+	return Citations(ctx, s.deps.Store, t)
 }
 
 // toolsUsed lists the distinct tools of a turn in order of first use.

@@ -3,12 +3,12 @@ package turn
 import (
 	"context"
 
-	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/windlass-dev/windlass/services/sessions/idempotency"
 	"github.com/windlass-dev/windlass/services/sessions/schedule"
 	"github.com/windlass-dev/windlass/services/sessions/session"
+	"github.com/windlass-dev/windlass/services/sessions/store/scheduledb"
 )
 
 // scheduleLabel is the label of sessions that schedules open.
@@ -29,12 +29,12 @@ func (s Scheduled) CheckSession(ctx context.Context, id string) error {
 }
 
 // CheckAgent implements schedule.Turns.
-func (s Scheduled) CheckAgent(ctx context.Context, id string, params *structpb.Struct) (string, error) {
-	agent, err := s.deps.Agents.Choose(ctx, id)
+func (s Scheduled) CheckAgent(ctx context.Context, spec scheduledb.ScheduleSpec) (string, error) {
+	agent, err := s.deps.Agents.Choose(ctx, spec.AgentID)
 	if err != nil {
 		return "", err
 	}
-	return agent.ID, s.deps.Sessions.CheckParams(ctx, agent, params)
+	return agent.ID, s.deps.Sessions.CheckNew(ctx, agent, spec.Params, spec.Banks)
 }
 
 // Start implements schedule.Turns.
@@ -64,6 +64,7 @@ func (s Scheduled) start(ctx context.Context, t schedule.Turn) (View, error) {
 		spec.Fresh = true
 		spec.Session, err = s.deps.Sessions.New(ctx, session.Spec{
 			AgentID: t.Spec.AgentID, Title: t.Spec.DisplayName, Labels: map[string]string{scheduleLabel: t.ScheduleID}, Params: t.Spec.Params,
+			Banks: t.Spec.Banks,
 		})
 	}
 	if err != nil {

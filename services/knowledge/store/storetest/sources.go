@@ -77,8 +77,9 @@ func (k *bankSources) source(interval time.Duration) store.Source {
 	k.Helper()
 	k.next++
 	src := store.Source{
-		Tenant: k.tenant, ID: fmt.Sprintf("bsr_%d", k.next), Bank: sourceBank, Subject: "alice", State: store.SyncQueued,
-		Sync: fmt.Sprintf("syn_%d", k.next), CreateTime: begin, Spec: store.SourceSpec{
+		Tenant: k.tenant, ID: fmt.Sprintf("bsr_%d", k.next), Bank: sourceBank, Subject: "alice", Principal: []byte{0, 1, 0xff},
+		State: store.SyncQueued,
+		Sync:  fmt.Sprintf("syn_%d", k.next), CreateTime: begin, Spec: store.SourceSpec{
 			Kind: "url", URL: "https://example.com/é", Labels: []string{"staff"}, Attributes: map[string]string{"a": "b"}, Interval: interval,
 		},
 	}

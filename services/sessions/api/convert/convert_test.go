@@ -86,7 +86,7 @@ func TestNothingStaysNothing(t *testing.T) {
 func TestATurnIsConvertedWithAllItsFields(t *testing.T) {
 	v := sessionstest.Struct[turn.View]()
 	got := convert.TurnToProto(v)
-	wantAll(t, got, "waiting_for", "pending")
+	wantAll(t, got, "waiting_for", "pending", "citations")
 	for what, pair := range map[string][2]string{
 		"id": {got.GetId(), v.ID}, "session": {got.GetSessionId(), v.SessionID}, "agent": {got.GetAgentId(), v.AgentID},
 		"input": {got.GetInput(), v.Input.Input}, "model": {got.GetModel(), v.Model}, "subject": {got.GetSubject(), v.Subject},

@@ -9,8 +9,7 @@ import (
 func ScheduleFromProto(v *sessionsv1.Schedule) scheduledb.ScheduleSpec {
 	return scheduledb.ScheduleSpec{
 		DisplayName: displayName(v), Description: v.GetDescription(), AgentID: v.GetAgentId(), SessionID: v.GetSessionId(),
-		Input:  v.GetInput(),
-		Params: v.GetParams(), Cron: v.GetCron(), TimeZone: v.GetTimeZone(), Interval: v.GetInterval(),
+		Input: v.GetInput(), Params: v.GetParams(), Banks: v.GetBanks(), Cron: v.GetCron(), TimeZone: v.GetTimeZone(), Interval: v.GetInterval(),
 		Overlap: scheduledb.Overlap(v.GetOverlap()),
 		Paused:  v.GetPaused(),
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -36,6 +37,8 @@ type ScheduleSpec struct {
 	// Input is the input of each turn; Params are those of the sessions that it opens, nil for none.
 	Input  string
 	Params *structpb.Struct
+	// Banks are those of the sessions that it opens, nil for those of the agent.
+	Banks []string
 	// Cron, in TimeZone ("" = UTC), or Interval, a Go duration, say when it fires: one of them is set.
 	Cron, TimeZone, Interval string
 	Overlap                  Overlap
@@ -61,7 +64,8 @@ func (a ScheduleSpec) WithDefaults() ScheduleSpec {
 
 // SameWork reports whether two specs start the same turns, at whatever times.
 func (a ScheduleSpec) SameWork(b ScheduleSpec) bool {
-	return a.AgentID == b.AgentID && a.SessionID == b.SessionID && a.Input == b.Input && proto.Equal(a.Params, b.Params)
+	return a.AgentID == b.AgentID && a.SessionID == b.SessionID && a.Input == b.Input && proto.Equal(a.Params, b.Params) &&
+		slices.Equal(a.Banks, b.Banks)
 }
 
 // Schedule starts turns by time.
@@ -109,15 +113,15 @@ func readScheduleSpec(data []byte) (ScheduleSpec, error) {
 	err := proto.Unmarshal(data, m)
 	return ScheduleSpec{
 		DisplayName: m.GetDisplayName(), Description: m.GetDescription(), AgentID: m.GetAgentId(), SessionID: m.GetSessionId(),
-		Input:  m.GetInput(),
-		Params: m.GetParams(), Cron: m.GetCron(), TimeZone: m.GetTimeZone(), Interval: m.GetInterval(), Overlap: Overlap(m.GetOverlap()),
+		Input: m.GetInput(), Params: m.GetParams(), Banks: m.GetBanks(), Cron: m.GetCron(), TimeZone: m.GetTimeZone(), Interval: m.GetInterval(),
+		Overlap: Overlap(m.GetOverlap()),
 	}, err
 }
 
 func (a ScheduleSpec) marshal() ([]byte, error) {
 	return proto.Marshal(&storev1.StoredSchedule{
 		DisplayName: a.DisplayName, Description: a.Description, AgentId: a.AgentID, SessionId: a.SessionID, Input: a.Input,
-		Params: a.Params, Cron: a.Cron, TimeZone: a.TimeZone, Interval: a.Interval, Overlap: string(a.Overlap),
+		Params: a.Params, Banks: a.Banks, Cron: a.Cron, TimeZone: a.TimeZone, Interval: a.Interval, Overlap: string(a.Overlap),
 	})
 }
 

@@ -24,7 +24,7 @@ func everything(t *testing.T) scheduledb.ScheduleSpec {
 	must(t, err)
 	return scheduledb.ScheduleSpec{
 		DisplayName: "A", Description: "first", AgentID: "agent", SessionID: "ses_1", Input: "hello", Params: params,
-		Cron: "@hourly", TimeZone: "UTC", Interval: "1h", Overlap: scheduledb.OverlapQueue, Paused: true,
+		Banks: []string{"hr", "it"}, Cron: "@hourly", TimeZone: "UTC", Interval: "1h", Overlap: scheduledb.OverlapQueue, Paused: true,
 	}
 }
 

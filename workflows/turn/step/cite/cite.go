@@ -35,7 +35,8 @@ func (s source) citation(number, position int) *turnv1.Citation {
 func Read(messages []*turnv1.Message, turnID string) *Sources {
 	var s *Sources
 	for _, m := range conversation.Adopted(messages, turnID) {
-		if !passage.IsTool(m.GetToolResult().GetTool()) {
+		cited := citedBy(turnID, m.GetToolResult())
+		if !passage.IsTool(m.GetToolResult().GetTool()) && len(cited) == 0 {
 			continue
 		}
 		if s == nil {
@@ -44,13 +45,30 @@ func Read(messages []*turnv1.Message, turnID string) *Sources {
 		if m.GetTurnId() != turnID {
 			continue
 		}
-		for _, p := range passage.Of(m.GetToolResult()) {
+		for _, p := range append(passage.Of(m.GetToolResult()), cited...) {
 			if _, taken := s.byMark[p.Mark]; !taken {
 				s.byMark[p.Mark] = source{p}
 			}
 		}
 	}
 	return s
+}
+
+// citedBy returns the passages that the answer of a sub-agent cites, with marks of their own. Results of other tools have no citations.
+func citedBy(turnID string, r *turnv1.ToolResult) (out []passage.Passage) {
+	for _, part := range r.GetContent() {
+		for _, c := range part.GetCitations() {
+			p := passage.Passage{
+				Bank: c.GetBankId(), Document: c.GetDocumentId(), Version: c.GetVersion(), Name: c.GetDocumentName(), Start: c.GetStart(),
+				End: c.GetEnd(), Quote: c.GetQuote(), Heading: c.GetHeading(), Page: c.GetPage(),
+			}
+			if !slices.ContainsFunc(out, p.Same) {
+				out = append(out, p)
+			}
+		}
+	}
+	passage.Marks(turnID+"/"+r.GetCallId(), out)
+	return out
 }
 
 // With returns the sources with passages that no result has.
@@ -153,16 +171,27 @@ func (s *Sources) message(m *turnv1.Message, own bool) *turnv1.Message {
 				text.Text = Strip(text.Text)
 			}
 		}
-	case slices.ContainsFunc(m.GetContent(), func(p *turnv1.ContentPart) bool { return len(p.GetCitations()) > 0 }):
+	case slices.ContainsFunc(m.GetContent(), hasCitations):
 		m = proto.CloneOf(m)
-		for _, p := range m.GetContent() {
-			if text, ok := p.GetPart().(*turnv1.ContentPart_Text); ok {
-				text.Text = s.restore(text.Text, p.GetCitations(), own)
-			}
-			p.Citations = nil
-		}
+		s.restoreAll(m.GetContent(), own)
+	case slices.ContainsFunc(m.GetToolResult().GetContent(), hasCitations): // the answer of a sub-agent
+		m = proto.CloneOf(m)
+		s.restoreAll(m.GetToolResult().GetContent(), own)
 	}
 	return m
+}
+
+func hasCitations(p *turnv1.ContentPart) bool { return len(p.GetCitations()) > 0 }
+
+// restoreAll replaces the numbers of citations in the parts of a content.
+func (s *Sources) restoreAll(content []*turnv1.ContentPart, own bool) {
+	for _, p := range content {
+		if text, ok := p.GetPart().(*turnv1.ContentPart_Text); ok {
+			// Shields may have changed the text of a result.
+			text.Text = s.restore(text.Text, Reposition(text.Text, p.GetCitations()), own)
+		}
+		p.Citations = nil
+	}
 }
 
 // restore replaces the numbers of citations.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	turnv1 "github.com/windlass-dev/windlass/proto/gen/windlass/turn/v1"
@@ -193,5 +194,43 @@ func TestCitationsFollowAChangedText(t *testing.T) {
 	got := cite.Reposition("*** a [1], b", citations)
 	if len(got) != 1 || got[0].GetPosition() != 6 || citations[0].GetPosition() != 9 {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestAnswersOfSubAgentsAreCited: the model of the caller reads what a sub-agent has cited with marks, and what it takes over becomes
+// citations of its own answer; other turns read the names of the documents. No number of another answer is left.
+func TestAnswersOfSubAgentsAreCited(t *testing.T) {
+	leave := &turnv1.Citation{
+		Number: 1, Position: 12, BankId: "b", DocumentId: "doc_3", Version: "ver_3", Start: 4, End: 9, Quote: "leave", DocumentName: "leave.md",
+	}
+	hours := &turnv1.Citation{Number: 2, Position: 25, BankId: "b", DocumentId: "doc_4", Version: "ver_4", End: 5, DocumentName: "hours.md"}
+	again := proto.CloneOf(leave)
+	again.Position = 34
+	const said = "Thirty days [1]. At eight [2]. So [1], and not [3]."
+	for name, shown := range map[string]string{"as it was said": said, "redacted by a shield": strings.Replace(said, "Thirty", "***", 1)} {
+		messages := []*turnv1.Message{
+			{TurnId: "trn_1", Role: turnv1.Role_ROLE_USER, Content: text("now")},
+			{TurnId: "trn_1", Role: turnv1.Role_ROLE_TOOL, ToolResult: &turnv1.ToolResult{
+				CallId: "c1", Tool: "agent__clerk", Content: text(shown, leave, hours, again),
+			}},
+		}
+		s := cite.Read(messages, "trn_1")
+		read := s.Prompt(messages, "trn_1")[1].GetToolResult().GetContent()
+		prompt := read[0].GetText()
+		if strings.Contains(prompt, "[1]") || strings.Contains(prompt, "[2]") || len(read[0].GetCitations()) > 0 {
+			t.Errorf("%s: the model reads %q", name, prompt)
+		}
+		answer, citations := s.Text("They say: " + prompt)
+		if want := "They say: " + shown; answer != want || len(citations) != 3 || citations[1].GetDocumentId() != "doc_4" ||
+			citations[2].GetDocumentId() != "doc_3" || citations[0].GetQuote() != "leave" {
+			t.Errorf("%s: the answer is %q with %v", name, answer, citations)
+		}
+		want := strings.NewReplacer("[1]", "(source: leave.md)", "[2]", "(source: hours.md)").Replace(shown)
+		if later := cite.Read(messages, "trn_2").Prompt(messages, "trn_2")[1].GetToolResult().GetContent()[0].GetText(); later != want {
+			t.Errorf("%s: a later turn reads %q", name, later)
+		}
+		if messages[1].GetToolResult().GetContent()[0].GetText() != shown {
+			t.Error("the message itself was changed")
+		}
 	}
 }

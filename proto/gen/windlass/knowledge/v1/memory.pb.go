@@ -146,6 +146,63 @@ func (FactTrust) EnumDescriptor() ([]byte, []int) {
 	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{1}
 }
 
+// MemoryChangeKind says what becomes of a fact.
+type MemoryChangeKind int32
+
+const (
+	// Not set.
+	MemoryChangeKind_MEMORY_CHANGE_KIND_UNSPECIFIED MemoryChangeKind = 0
+	// It is new.
+	MemoryChangeKind_MEMORY_CHANGE_KIND_ADDED MemoryChangeKind = 1
+	// It supersedes the one before.
+	MemoryChangeKind_MEMORY_CHANGE_KIND_CORRECTED MemoryChangeKind = 2
+	// It is forgotten; between two versions, it is not in the later one.
+	MemoryChangeKind_MEMORY_CHANGE_KIND_FORGOTTEN MemoryChangeKind = 3
+)
+
+// Enum value maps for MemoryChangeKind.
+var (
+	MemoryChangeKind_name = map[int32]string{
+		0: "MEMORY_CHANGE_KIND_UNSPECIFIED",
+		1: "MEMORY_CHANGE_KIND_ADDED",
+		2: "MEMORY_CHANGE_KIND_CORRECTED",
+		3: "MEMORY_CHANGE_KIND_FORGOTTEN",
+	}
+	MemoryChangeKind_value = map[string]int32{
+		"MEMORY_CHANGE_KIND_UNSPECIFIED": 0,
+		"MEMORY_CHANGE_KIND_ADDED":       1,
+		"MEMORY_CHANGE_KIND_CORRECTED":   2,
+		"MEMORY_CHANGE_KIND_FORGOTTEN":   3,
+	}
+)
+
+func (x MemoryChangeKind) Enum() *MemoryChangeKind {
+	p := new(MemoryChangeKind)
+	*p = x
+	return p
+}
+
+func (x MemoryChangeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MemoryChangeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_windlass_knowledge_v1_memory_proto_enumTypes[2].Descriptor()
+}
+
+func (MemoryChangeKind) Type() protoreflect.EnumType {
+	return &file_windlass_knowledge_v1_memory_proto_enumTypes[2]
+}
+
+func (x MemoryChangeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MemoryChangeKind.Descriptor instead.
+func (MemoryChangeKind) EnumDescriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{2}
+}
+
 // RememberOutcome is what became of a fact that a model states.
 type RememberOutcome int32
 
@@ -203,11 +260,11 @@ func (x RememberOutcome) String() string {
 }
 
 func (RememberOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_windlass_knowledge_v1_memory_proto_enumTypes[2].Descriptor()
+	return file_windlass_knowledge_v1_memory_proto_enumTypes[3].Descriptor()
 }
 
 func (RememberOutcome) Type() protoreflect.EnumType {
-	return &file_windlass_knowledge_v1_memory_proto_enumTypes[2]
+	return &file_windlass_knowledge_v1_memory_proto_enumTypes[3]
 }
 
 func (x RememberOutcome) Number() protoreflect.EnumNumber {
@@ -216,7 +273,7 @@ func (x RememberOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RememberOutcome.Descriptor instead.
 func (RememberOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{2}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{3}
 }
 
 // Fact is one thing that is remembered about a user.
@@ -989,6 +1046,611 @@ func (x *ExportMemoryResponse) GetMarkdown() string {
 	return ""
 }
 
+// GetMemoryDocumentRequest says which document.
+type GetMemoryDocumentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only the facts that this agent may recall; empty = all.
+	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// When the version began, as ListMemoryVersions has it; unset = the present one.
+	Version       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetMemoryDocumentRequest) Reset() {
+	*x = GetMemoryDocumentRequest{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetMemoryDocumentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetMemoryDocumentRequest) ProtoMessage() {}
+
+func (x *GetMemoryDocumentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetMemoryDocumentRequest.ProtoReflect.Descriptor instead.
+func (*GetMemoryDocumentRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GetMemoryDocumentRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *GetMemoryDocumentRequest) GetVersion() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+// MemoryDocument is a user's facts as a text that can be edited.
+type MemoryDocument struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The text: the title "# Memory", "## ENTITY" for each entity, and a line "- TEXT" or "- ATTRIBUTE = VALUE" for each fact, at most 4 MiB.
+	// A comment behind the title has the etag, and one behind each fact its id.
+	Markdown string `protobuf:"bytes,1,opt,name=markdown,proto3" json:"markdown,omitempty"`
+	// It changes whenever the document does.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryDocument) Reset() {
+	*x = MemoryDocument{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryDocument) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryDocument) ProtoMessage() {}
+
+func (x *MemoryDocument) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryDocument.ProtoReflect.Descriptor instead.
+func (*MemoryDocument) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *MemoryDocument) GetMarkdown() string {
+	if x != nil {
+		return x.Markdown
+	}
+	return ""
+}
+
+func (x *MemoryDocument) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
+// UpdateMemoryDocumentRequest has an edited document.
+type UpdateMemoryDocumentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Agent that the document is for, as in GetMemoryDocument. What is added is for it alone; empty = for all agents.
+	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// The edited text. A fact keeps its comment; a line without one is a new fact.
+	Markdown string `protobuf:"bytes,2,opt,name=markdown,proto3" json:"markdown,omitempty"`
+	// etag of the document before; empty = that in the title.
+	Etag string `protobuf:"bytes,3,opt,name=etag,proto3" json:"etag,omitempty"`
+	// True = only return what would change.
+	DryRun        bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateMemoryDocumentRequest) Reset() {
+	*x = UpdateMemoryDocumentRequest{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateMemoryDocumentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateMemoryDocumentRequest) ProtoMessage() {}
+
+func (x *UpdateMemoryDocumentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateMemoryDocumentRequest.ProtoReflect.Descriptor instead.
+func (*UpdateMemoryDocumentRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *UpdateMemoryDocumentRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *UpdateMemoryDocumentRequest) GetMarkdown() string {
+	if x != nil {
+		return x.Markdown
+	}
+	return ""
+}
+
+func (x *UpdateMemoryDocumentRequest) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
+func (x *UpdateMemoryDocumentRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+// UpdateMemoryDocumentResponse says what has changed.
+type UpdateMemoryDocumentResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The differences: what was forgotten, then the rest in the order of the document.
+	Changes []*MemoryChange `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"`
+	// The document afterwards.
+	Document      *MemoryDocument `protobuf:"bytes,2,opt,name=document,proto3" json:"document,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateMemoryDocumentResponse) Reset() {
+	*x = UpdateMemoryDocumentResponse{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateMemoryDocumentResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateMemoryDocumentResponse) ProtoMessage() {}
+
+func (x *UpdateMemoryDocumentResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateMemoryDocumentResponse.ProtoReflect.Descriptor instead.
+func (*UpdateMemoryDocumentResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *UpdateMemoryDocumentResponse) GetChanges() []*MemoryChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+func (x *UpdateMemoryDocumentResponse) GetDocument() *MemoryDocument {
+	if x != nil {
+		return x.Document
+	}
+	return nil
+}
+
+// MemoryChange is a difference between two documents.
+type MemoryChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What became of the fact.
+	Kind MemoryChangeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=windlass.knowledge.v1.MemoryChangeKind" json:"kind,omitempty"`
+	// ID of the fact that was added or forgotten, or that supersedes the one before. In a dry run it is that of no fact for what is new.
+	FactId string `protobuf:"bytes,2,opt,name=fact_id,json=factId,proto3" json:"fact_id,omitempty"`
+	// Line of the edited document, from 1; 0 = none.
+	Line int32 `protobuf:"varint,3,opt,name=line,proto3" json:"line,omitempty"`
+	// The line before, without its comment; empty for what was added.
+	Before string `protobuf:"bytes,4,opt,name=before,proto3" json:"before,omitempty"`
+	// The line afterwards, without its comment; empty for what was forgotten.
+	After         string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryChange) Reset() {
+	*x = MemoryChange{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryChange) ProtoMessage() {}
+
+func (x *MemoryChange) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryChange.ProtoReflect.Descriptor instead.
+func (*MemoryChange) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *MemoryChange) GetKind() MemoryChangeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return MemoryChangeKind_MEMORY_CHANGE_KIND_UNSPECIFIED
+}
+
+func (x *MemoryChange) GetFactId() string {
+	if x != nil {
+		return x.FactId
+	}
+	return ""
+}
+
+func (x *MemoryChange) GetLine() int32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *MemoryChange) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *MemoryChange) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+// ListMemoryVersionsRequest pages through versions.
+type ListMemoryVersionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Agent that the document is for, as in GetMemoryDocument.
+	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Maximum number of versions to return; 0 = 50. More than 1000 are lowered to 1000.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the previous page; empty = first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMemoryVersionsRequest) Reset() {
+	*x = ListMemoryVersionsRequest{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMemoryVersionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMemoryVersionsRequest) ProtoMessage() {}
+
+func (x *ListMemoryVersionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMemoryVersionsRequest.ProtoReflect.Descriptor instead.
+func (*ListMemoryVersionsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListMemoryVersionsRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *ListMemoryVersionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListMemoryVersionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListMemoryVersionsResponse is one page.
+type ListMemoryVersionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Versions, newest first.
+	Versions []*MemoryVersion `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	// Token of the next page; empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMemoryVersionsResponse) Reset() {
+	*x = ListMemoryVersionsResponse{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMemoryVersionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMemoryVersionsResponse) ProtoMessage() {}
+
+func (x *ListMemoryVersionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMemoryVersionsResponse.ProtoReflect.Descriptor instead.
+func (*ListMemoryVersionsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ListMemoryVersionsResponse) GetVersions() []*MemoryVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *ListMemoryVersionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// MemoryVersion is a state of a user's document.
+type MemoryVersion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it began, which names it.
+	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// Number of facts that it has.
+	Facts         int32 `protobuf:"varint,2,opt,name=facts,proto3" json:"facts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryVersion) Reset() {
+	*x = MemoryVersion{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryVersion) ProtoMessage() {}
+
+func (x *MemoryVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryVersion.ProtoReflect.Descriptor instead.
+func (*MemoryVersion) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *MemoryVersion) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *MemoryVersion) GetFacts() int32 {
+	if x != nil {
+		return x.Facts
+	}
+	return 0
+}
+
+// CompareMemoryVersionsRequest names two versions.
+type CompareMemoryVersionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Agent that the document is for, as in GetMemoryDocument.
+	AgentId string `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Time of the version to begin with; unset = the present one.
+	From *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// Time of the version to end with; unset = the present one.
+	To            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareMemoryVersionsRequest) Reset() {
+	*x = CompareMemoryVersionsRequest{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareMemoryVersionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareMemoryVersionsRequest) ProtoMessage() {}
+
+func (x *CompareMemoryVersionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareMemoryVersionsRequest.ProtoReflect.Descriptor instead.
+func (*CompareMemoryVersionsRequest) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *CompareMemoryVersionsRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *CompareMemoryVersionsRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *CompareMemoryVersionsRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// CompareMemoryVersionsResponse has the differences.
+type CompareMemoryVersionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is not in the later version, then what is new or corrected there.
+	Changes       []*MemoryChange `protobuf:"bytes,1,rep,name=changes,proto3" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompareMemoryVersionsResponse) Reset() {
+	*x = CompareMemoryVersionsResponse{}
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompareMemoryVersionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompareMemoryVersionsResponse) ProtoMessage() {}
+
+func (x *CompareMemoryVersionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompareMemoryVersionsResponse.ProtoReflect.Descriptor instead.
+func (*CompareMemoryVersionsResponse) Descriptor() ([]byte, []int) {
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *CompareMemoryVersionsResponse) GetChanges() []*MemoryChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 // GetMemorySettingsRequest is empty.
 type GetMemorySettingsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -998,7 +1660,7 @@ type GetMemorySettingsRequest struct {
 
 func (x *GetMemorySettingsRequest) Reset() {
 	*x = GetMemorySettingsRequest{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[13]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1672,7 @@ func (x *GetMemorySettingsRequest) String() string {
 func (*GetMemorySettingsRequest) ProtoMessage() {}
 
 func (x *GetMemorySettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[13]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1685,7 @@ func (x *GetMemorySettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMemorySettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetMemorySettingsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{13}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{23}
 }
 
 // MemorySettings are a user's settings of memory.
@@ -1037,7 +1699,7 @@ type MemorySettings struct {
 
 func (x *MemorySettings) Reset() {
 	*x = MemorySettings{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[14]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1711,7 @@ func (x *MemorySettings) String() string {
 func (*MemorySettings) ProtoMessage() {}
 
 func (x *MemorySettings) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[14]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1724,7 @@ func (x *MemorySettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemorySettings.ProtoReflect.Descriptor instead.
 func (*MemorySettings) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{14}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MemorySettings) GetOff() bool {
@@ -1083,7 +1745,7 @@ type UpdateMemorySettingsRequest struct {
 
 func (x *UpdateMemorySettingsRequest) Reset() {
 	*x = UpdateMemorySettingsRequest{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[15]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1757,7 @@ func (x *UpdateMemorySettingsRequest) String() string {
 func (*UpdateMemorySettingsRequest) ProtoMessage() {}
 
 func (x *UpdateMemorySettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[15]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1770,7 @@ func (x *UpdateMemorySettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemorySettingsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateMemorySettingsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{15}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UpdateMemorySettingsRequest) GetSettings() *MemorySettings {
@@ -1133,7 +1795,7 @@ type RecallRequest struct {
 
 func (x *RecallRequest) Reset() {
 	*x = RecallRequest{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[16]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1807,7 @@ func (x *RecallRequest) String() string {
 func (*RecallRequest) ProtoMessage() {}
 
 func (x *RecallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[16]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1820,7 @@ func (x *RecallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecallRequest.ProtoReflect.Descriptor instead.
 func (*RecallRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{16}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RecallRequest) GetPrincipal() *v1.Principal {
@@ -1193,7 +1855,7 @@ type RecallResponse struct {
 
 func (x *RecallResponse) Reset() {
 	*x = RecallResponse{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[17]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1867,7 @@ func (x *RecallResponse) String() string {
 func (*RecallResponse) ProtoMessage() {}
 
 func (x *RecallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[17]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1880,7 @@ func (x *RecallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecallResponse.ProtoReflect.Descriptor instead.
 func (*RecallResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{17}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RecallResponse) GetFacts() []*RecalledFact {
@@ -1241,7 +1903,7 @@ type RecalledFact struct {
 
 func (x *RecalledFact) Reset() {
 	*x = RecalledFact{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[18]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1253,7 +1915,7 @@ func (x *RecalledFact) String() string {
 func (*RecalledFact) ProtoMessage() {}
 
 func (x *RecalledFact) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[18]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1266,7 +1928,7 @@ func (x *RecalledFact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecalledFact.ProtoReflect.Descriptor instead.
 func (*RecalledFact) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{18}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RecalledFact) GetFact() *Fact {
@@ -1296,7 +1958,7 @@ type ReadFactsRequest struct {
 
 func (x *ReadFactsRequest) Reset() {
 	*x = ReadFactsRequest{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[19]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1308,7 +1970,7 @@ func (x *ReadFactsRequest) String() string {
 func (*ReadFactsRequest) ProtoMessage() {}
 
 func (x *ReadFactsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[19]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1321,7 +1983,7 @@ func (x *ReadFactsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFactsRequest.ProtoReflect.Descriptor instead.
 func (*ReadFactsRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{19}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReadFactsRequest) GetPrincipal() *v1.Principal {
@@ -1349,7 +2011,7 @@ type ReadFactsResponse struct {
 
 func (x *ReadFactsResponse) Reset() {
 	*x = ReadFactsResponse{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[20]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +2023,7 @@ func (x *ReadFactsResponse) String() string {
 func (*ReadFactsResponse) ProtoMessage() {}
 
 func (x *ReadFactsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[20]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +2036,7 @@ func (x *ReadFactsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFactsResponse.ProtoReflect.Descriptor instead.
 func (*ReadFactsResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{20}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReadFactsResponse) GetFacts() []*Fact {
@@ -1401,7 +2063,7 @@ type FindPassagesRequest struct {
 
 func (x *FindPassagesRequest) Reset() {
 	*x = FindPassagesRequest{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[21]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +2075,7 @@ func (x *FindPassagesRequest) String() string {
 func (*FindPassagesRequest) ProtoMessage() {}
 
 func (x *FindPassagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[21]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +2088,7 @@ func (x *FindPassagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindPassagesRequest.ProtoReflect.Descriptor instead.
 func (*FindPassagesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{21}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *FindPassagesRequest) GetPrincipal() *v1.Principal {
@@ -1468,7 +2130,7 @@ type FindPassagesResponse struct {
 
 func (x *FindPassagesResponse) Reset() {
 	*x = FindPassagesResponse{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[22]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1480,7 +2142,7 @@ func (x *FindPassagesResponse) String() string {
 func (*FindPassagesResponse) ProtoMessage() {}
 
 func (x *FindPassagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[22]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1493,7 +2155,7 @@ func (x *FindPassagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindPassagesResponse.ProtoReflect.Descriptor instead.
 func (*FindPassagesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{22}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FindPassagesResponse) GetPassages() []*FoundPassage {
@@ -1522,7 +2184,7 @@ type FoundPassage struct {
 
 func (x *FoundPassage) Reset() {
 	*x = FoundPassage{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[23]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +2196,7 @@ func (x *FoundPassage) String() string {
 func (*FoundPassage) ProtoMessage() {}
 
 func (x *FoundPassage) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[23]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +2209,7 @@ func (x *FoundPassage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundPassage.ProtoReflect.Descriptor instead.
 func (*FoundPassage) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{23}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FoundPassage) GetRef() *v11.PassageRef {
@@ -1598,7 +2260,7 @@ type ReadPassagesRequest struct {
 
 func (x *ReadPassagesRequest) Reset() {
 	*x = ReadPassagesRequest{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[24]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +2272,7 @@ func (x *ReadPassagesRequest) String() string {
 func (*ReadPassagesRequest) ProtoMessage() {}
 
 func (x *ReadPassagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[24]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +2285,7 @@ func (x *ReadPassagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPassagesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPassagesRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{24}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReadPassagesRequest) GetPrincipal() *v1.Principal {
@@ -1651,7 +2313,7 @@ type ReadPassagesResponse struct {
 
 func (x *ReadPassagesResponse) Reset() {
 	*x = ReadPassagesResponse{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[25]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +2325,7 @@ func (x *ReadPassagesResponse) String() string {
 func (*ReadPassagesResponse) ProtoMessage() {}
 
 func (x *ReadPassagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[25]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +2338,7 @@ func (x *ReadPassagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPassagesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPassagesResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{25}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReadPassagesResponse) GetPassages() []*FoundPassage {
@@ -1701,7 +2363,7 @@ type RememberRequest struct {
 
 func (x *RememberRequest) Reset() {
 	*x = RememberRequest{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[26]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +2375,7 @@ func (x *RememberRequest) String() string {
 func (*RememberRequest) ProtoMessage() {}
 
 func (x *RememberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[26]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +2388,7 @@ func (x *RememberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberRequest.ProtoReflect.Descriptor instead.
 func (*RememberRequest) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{26}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RememberRequest) GetPrincipal() *v1.Principal {
@@ -1763,7 +2425,7 @@ type RememberResponse struct {
 
 func (x *RememberResponse) Reset() {
 	*x = RememberResponse{}
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[27]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +2437,7 @@ func (x *RememberResponse) String() string {
 func (*RememberResponse) ProtoMessage() {}
 
 func (x *RememberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[27]
+	mi := &file_windlass_knowledge_v1_memory_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +2450,7 @@ func (x *RememberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RememberResponse.ProtoReflect.Descriptor instead.
 func (*RememberResponse) Descriptor() ([]byte, []int) {
-	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{27}
+	return file_windlass_knowledge_v1_memory_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RememberResponse) GetOutcome() RememberOutcome {
@@ -1861,7 +2523,45 @@ const file_windlass_knowledge_v1_memory_proto_rawDesc = "" +
 	"\x13ExportMemoryRequest\"e\n" +
 	"\x14ExportMemoryResponse\x121\n" +
 	"\x05facts\x18\x01 \x03(\v2\x1b.windlass.knowledge.v1.FactR\x05facts\x12\x1a\n" +
-	"\bmarkdown\x18\x02 \x01(\tR\bmarkdown\"\x1a\n" +
+	"\bmarkdown\x18\x02 \x01(\tR\bmarkdown\"t\n" +
+	"\x18GetMemoryDocumentRequest\x12\"\n" +
+	"\bagent_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18?R\aagentId\x124\n" +
+	"\aversion\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aversion\"@\n" +
+	"\x0eMemoryDocument\x12\x1a\n" +
+	"\bmarkdown\x18\x01 \x01(\tR\bmarkdown\x12\x12\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag\"\x9f\x01\n" +
+	"\x1bUpdateMemoryDocumentRequest\x12\"\n" +
+	"\bagent_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18?R\aagentId\x12&\n" +
+	"\bmarkdown\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05(\x80\x80\x80\x02R\bmarkdown\x12\x1b\n" +
+	"\x04etag\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04etag\x12\x17\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\xa0\x01\n" +
+	"\x1cUpdateMemoryDocumentResponse\x12=\n" +
+	"\achanges\x18\x01 \x03(\v2#.windlass.knowledge.v1.MemoryChangeR\achanges\x12A\n" +
+	"\bdocument\x18\x02 \x01(\v2%.windlass.knowledge.v1.MemoryDocumentR\bdocument\"\xa6\x01\n" +
+	"\fMemoryChange\x12;\n" +
+	"\x04kind\x18\x01 \x01(\x0e2'.windlass.knowledge.v1.MemoryChangeKindR\x04kind\x12\x17\n" +
+	"\afact_id\x18\x02 \x01(\tR\x06factId\x12\x12\n" +
+	"\x04line\x18\x03 \x01(\x05R\x04line\x12\x16\n" +
+	"\x06before\x18\x04 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x05 \x01(\tR\x05after\"\x8e\x01\n" +
+	"\x19ListMemoryVersionsRequest\x12\"\n" +
+	"\bagent_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18?R\aagentId\x12$\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12'\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\x86\x01\n" +
+	"\x1aListMemoryVersionsResponse\x12@\n" +
+	"\bversions\x18\x01 \x03(\v2$.windlass.knowledge.v1.MemoryVersionR\bversions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"U\n" +
+	"\rMemoryVersion\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
+	"\x05facts\x18\x02 \x01(\x05R\x05facts\"\x9e\x01\n" +
+	"\x1cCompareMemoryVersionsRequest\x12\"\n" +
+	"\bagent_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18?R\aagentId\x12.\n" +
+	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"^\n" +
+	"\x1dCompareMemoryVersionsResponse\x12=\n" +
+	"\achanges\x18\x01 \x03(\v2#.windlass.knowledge.v1.MemoryChangeR\achanges\"\x1a\n" +
 	"\x18GetMemorySettingsRequest\"\"\n" +
 	"\x0eMemorySettings\x12\x10\n" +
 	"\x03off\x18\x01 \x01(\bR\x03off\"k\n" +
@@ -1917,7 +2617,12 @@ const file_windlass_knowledge_v1_memory_proto_rawDesc = "" +
 	"\x16FACT_TRUST_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13FACT_TRUST_PROPOSAL\x10\x01\x12\x14\n" +
 	"\x10FACT_TRUST_MODEL\x10\x02\x12\x13\n" +
-	"\x0fFACT_TRUST_USER\x10\x03*\xff\x01\n" +
+	"\x0fFACT_TRUST_USER\x10\x03*\x98\x01\n" +
+	"\x10MemoryChangeKind\x12\"\n" +
+	"\x1eMEMORY_CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18MEMORY_CHANGE_KIND_ADDED\x10\x01\x12 \n" +
+	"\x1cMEMORY_CHANGE_KIND_CORRECTED\x10\x02\x12 \n" +
+	"\x1cMEMORY_CHANGE_KIND_FORGOTTEN\x10\x03*\xff\x01\n" +
 	"\x0fRememberOutcome\x12 \n" +
 	"\x1cREMEMBER_OUTCOME_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bREMEMBER_OUTCOME_REMEMBERED\x10\x01\x12\x1a\n" +
@@ -1926,8 +2631,7 @@ const file_windlass_knowledge_v1_memory_proto_rawDesc = "" +
 	"\x1aREMEMBER_OUTCOME_FORGOTTEN\x10\x04\x12\x18\n" +
 	"\x14REMEMBER_OUTCOME_OFF\x10\x05\x12\x19\n" +
 	"\x15REMEMBER_OUTCOME_PAST\x10\x06\x12\x19\n" +
-	"\x15REMEMBER_OUTCOME_FULL\x10\a2\xf9\n" +
-	"\n" +
+	"\x15REMEMBER_OUTCOME_FULL\x10\a2\xca\x10\n" +
 	"\rMemoryService\x12\x8b\x01\n" +
 	"\tListFacts\x12'.windlass.knowledge.v1.ListFactsRequest\x1a(.windlass.knowledge.v1.ListFactsResponse\"+\xaa\xfd\x1b\x15knowledge.memory.list\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/memory\x12\x83\x01\n" +
@@ -1940,7 +2644,11 @@ const file_windlass_knowledge_v1_memory_proto_rawDesc = "" +
 	"\n" +
 	"DeleteFact\x12(.windlass.knowledge.v1.DeleteFactRequest\x1a).windlass.knowledge.v1.DeleteFactResponse\";\xaa\xfd\x1b\x17knowledge.memory.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x16*\x14/v1/memory/{fact_id}\x12\x9b\x01\n" +
 	"\tForgetAll\x12'.windlass.knowledge.v1.ForgetAllRequest\x1a(.windlass.knowledge.v1.ForgetAllResponse\";\xaa\xfd\x1b\x17knowledge.memory.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/memory:forget\x12\x9b\x01\n" +
-	"\fExportMemory\x12*.windlass.knowledge.v1.ExportMemoryRequest\x1a+.windlass.knowledge.v1.ExportMemoryResponse\"2\xaa\xfd\x1b\x15knowledge.memory.list\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/memory:export\x12\xa0\x01\n" +
+	"\fExportMemory\x12*.windlass.knowledge.v1.ExportMemoryRequest\x1a+.windlass.knowledge.v1.ExportMemoryResponse\"2\xaa\xfd\x1b\x15knowledge.memory.list\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/memory:export\x12\xa1\x01\n" +
+	"\x11GetMemoryDocument\x12/.windlass.knowledge.v1.GetMemoryDocumentRequest\x1a%.windlass.knowledge.v1.MemoryDocument\"4\xaa\xfd\x1b\x15knowledge.memory.list\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/memory:document\x12\xbe\x01\n" +
+	"\x14UpdateMemoryDocument\x122.windlass.knowledge.v1.UpdateMemoryDocumentRequest\x1a3.windlass.knowledge.v1.UpdateMemoryDocumentResponse\"=\xaa\xfd\x1b\x17knowledge.memory.delete\xe0\xfd\x1b\x01\x82\xd3\xe4\x93\x02\x18:\x01*\x1a\x13/v1/memory:document\x12\xaf\x01\n" +
+	"\x12ListMemoryVersions\x120.windlass.knowledge.v1.ListMemoryVersionsRequest\x1a1.windlass.knowledge.v1.ListMemoryVersionsResponse\"4\xaa\xfd\x1b\x15knowledge.memory.list\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/memory:versions\x12\xb7\x01\n" +
+	"\x15CompareMemoryVersions\x123.windlass.knowledge.v1.CompareMemoryVersionsRequest\x1a4.windlass.knowledge.v1.CompareMemoryVersionsResponse\"3\xaa\xfd\x1b\x15knowledge.memory.list\x82\xd3\xe4\x93\x02\x14\x12\x12/v1/memory:compare\x12\xa0\x01\n" +
 	"\x11GetMemorySettings\x12/.windlass.knowledge.v1.GetMemorySettingsRequest\x1a%.windlass.knowledge.v1.MemorySettings\"3\xaa\xfd\x1b\x14knowledge.memory.get\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/memory/settings\x12\xb3\x01\n" +
 	"\x14UpdateMemorySettings\x122.windlass.knowledge.v1.UpdateMemorySettingsRequest\x1a%.windlass.knowledge.v1.MemorySettings\"@\xaa\xfd\x1b\x17knowledge.memory.update\x82\xd3\xe4\x93\x02\x1f:\bsettings2\x13/v1/memory/settings2\xff\x04\n" +
 	"\rRecallService\x12o\n" +
@@ -1963,111 +2671,139 @@ func file_windlass_knowledge_v1_memory_proto_rawDescGZIP() []byte {
 	return file_windlass_knowledge_v1_memory_proto_rawDescData
 }
 
-var file_windlass_knowledge_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_windlass_knowledge_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_windlass_knowledge_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_windlass_knowledge_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_windlass_knowledge_v1_memory_proto_goTypes = []any{
-	(FactState)(0),                      // 0: windlass.knowledge.v1.FactState
-	(FactTrust)(0),                      // 1: windlass.knowledge.v1.FactTrust
-	(RememberOutcome)(0),                // 2: windlass.knowledge.v1.RememberOutcome
-	(*Fact)(nil),                        // 3: windlass.knowledge.v1.Fact
-	(*FactSource)(nil),                  // 4: windlass.knowledge.v1.FactSource
-	(*ListFactsRequest)(nil),            // 5: windlass.knowledge.v1.ListFactsRequest
-	(*ListFactsResponse)(nil),           // 6: windlass.knowledge.v1.ListFactsResponse
-	(*GetFactRequest)(nil),              // 7: windlass.knowledge.v1.GetFactRequest
-	(*CreateFactRequest)(nil),           // 8: windlass.knowledge.v1.CreateFactRequest
-	(*UpdateFactRequest)(nil),           // 9: windlass.knowledge.v1.UpdateFactRequest
-	(*DeleteFactRequest)(nil),           // 10: windlass.knowledge.v1.DeleteFactRequest
-	(*DeleteFactResponse)(nil),          // 11: windlass.knowledge.v1.DeleteFactResponse
-	(*ForgetAllRequest)(nil),            // 12: windlass.knowledge.v1.ForgetAllRequest
-	(*ForgetAllResponse)(nil),           // 13: windlass.knowledge.v1.ForgetAllResponse
-	(*ExportMemoryRequest)(nil),         // 14: windlass.knowledge.v1.ExportMemoryRequest
-	(*ExportMemoryResponse)(nil),        // 15: windlass.knowledge.v1.ExportMemoryResponse
-	(*GetMemorySettingsRequest)(nil),    // 16: windlass.knowledge.v1.GetMemorySettingsRequest
-	(*MemorySettings)(nil),              // 17: windlass.knowledge.v1.MemorySettings
-	(*UpdateMemorySettingsRequest)(nil), // 18: windlass.knowledge.v1.UpdateMemorySettingsRequest
-	(*RecallRequest)(nil),               // 19: windlass.knowledge.v1.RecallRequest
-	(*RecallResponse)(nil),              // 20: windlass.knowledge.v1.RecallResponse
-	(*RecalledFact)(nil),                // 21: windlass.knowledge.v1.RecalledFact
-	(*ReadFactsRequest)(nil),            // 22: windlass.knowledge.v1.ReadFactsRequest
-	(*ReadFactsResponse)(nil),           // 23: windlass.knowledge.v1.ReadFactsResponse
-	(*FindPassagesRequest)(nil),         // 24: windlass.knowledge.v1.FindPassagesRequest
-	(*FindPassagesResponse)(nil),        // 25: windlass.knowledge.v1.FindPassagesResponse
-	(*FoundPassage)(nil),                // 26: windlass.knowledge.v1.FoundPassage
-	(*ReadPassagesRequest)(nil),         // 27: windlass.knowledge.v1.ReadPassagesRequest
-	(*ReadPassagesResponse)(nil),        // 28: windlass.knowledge.v1.ReadPassagesResponse
-	(*RememberRequest)(nil),             // 29: windlass.knowledge.v1.RememberRequest
-	(*RememberResponse)(nil),            // 30: windlass.knowledge.v1.RememberResponse
-	(*timestamppb.Timestamp)(nil),       // 31: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),       // 32: google.protobuf.FieldMask
-	(*v1.Principal)(nil),                // 33: windlass.policy.v1.Principal
-	(*v11.Augment)(nil),                 // 34: windlass.turn.v1.Augment
-	(*v11.PassageRef)(nil),              // 35: windlass.turn.v1.PassageRef
+	(FactState)(0),                        // 0: windlass.knowledge.v1.FactState
+	(FactTrust)(0),                        // 1: windlass.knowledge.v1.FactTrust
+	(MemoryChangeKind)(0),                 // 2: windlass.knowledge.v1.MemoryChangeKind
+	(RememberOutcome)(0),                  // 3: windlass.knowledge.v1.RememberOutcome
+	(*Fact)(nil),                          // 4: windlass.knowledge.v1.Fact
+	(*FactSource)(nil),                    // 5: windlass.knowledge.v1.FactSource
+	(*ListFactsRequest)(nil),              // 6: windlass.knowledge.v1.ListFactsRequest
+	(*ListFactsResponse)(nil),             // 7: windlass.knowledge.v1.ListFactsResponse
+	(*GetFactRequest)(nil),                // 8: windlass.knowledge.v1.GetFactRequest
+	(*CreateFactRequest)(nil),             // 9: windlass.knowledge.v1.CreateFactRequest
+	(*UpdateFactRequest)(nil),             // 10: windlass.knowledge.v1.UpdateFactRequest
+	(*DeleteFactRequest)(nil),             // 11: windlass.knowledge.v1.DeleteFactRequest
+	(*DeleteFactResponse)(nil),            // 12: windlass.knowledge.v1.DeleteFactResponse
+	(*ForgetAllRequest)(nil),              // 13: windlass.knowledge.v1.ForgetAllRequest
+	(*ForgetAllResponse)(nil),             // 14: windlass.knowledge.v1.ForgetAllResponse
+	(*ExportMemoryRequest)(nil),           // 15: windlass.knowledge.v1.ExportMemoryRequest
+	(*ExportMemoryResponse)(nil),          // 16: windlass.knowledge.v1.ExportMemoryResponse
+	(*GetMemoryDocumentRequest)(nil),      // 17: windlass.knowledge.v1.GetMemoryDocumentRequest
+	(*MemoryDocument)(nil),                // 18: windlass.knowledge.v1.MemoryDocument
+	(*UpdateMemoryDocumentRequest)(nil),   // 19: windlass.knowledge.v1.UpdateMemoryDocumentRequest
+	(*UpdateMemoryDocumentResponse)(nil),  // 20: windlass.knowledge.v1.UpdateMemoryDocumentResponse
+	(*MemoryChange)(nil),                  // 21: windlass.knowledge.v1.MemoryChange
+	(*ListMemoryVersionsRequest)(nil),     // 22: windlass.knowledge.v1.ListMemoryVersionsRequest
+	(*ListMemoryVersionsResponse)(nil),    // 23: windlass.knowledge.v1.ListMemoryVersionsResponse
+	(*MemoryVersion)(nil),                 // 24: windlass.knowledge.v1.MemoryVersion
+	(*CompareMemoryVersionsRequest)(nil),  // 25: windlass.knowledge.v1.CompareMemoryVersionsRequest
+	(*CompareMemoryVersionsResponse)(nil), // 26: windlass.knowledge.v1.CompareMemoryVersionsResponse
+	(*GetMemorySettingsRequest)(nil),      // 27: windlass.knowledge.v1.GetMemorySettingsRequest
+	(*MemorySettings)(nil),                // 28: windlass.knowledge.v1.MemorySettings
+	(*UpdateMemorySettingsRequest)(nil),   // 29: windlass.knowledge.v1.UpdateMemorySettingsRequest
+	(*RecallRequest)(nil),                 // 30: windlass.knowledge.v1.RecallRequest
+	(*RecallResponse)(nil),                // 31: windlass.knowledge.v1.RecallResponse
+	(*RecalledFact)(nil),                  // 32: windlass.knowledge.v1.RecalledFact
+	(*ReadFactsRequest)(nil),              // 33: windlass.knowledge.v1.ReadFactsRequest
+	(*ReadFactsResponse)(nil),             // 34: windlass.knowledge.v1.ReadFactsResponse
+	(*FindPassagesRequest)(nil),           // 35: windlass.knowledge.v1.FindPassagesRequest
+	(*FindPassagesResponse)(nil),          // 36: windlass.knowledge.v1.FindPassagesResponse
+	(*FoundPassage)(nil),                  // 37: windlass.knowledge.v1.FoundPassage
+	(*ReadPassagesRequest)(nil),           // 38: windlass.knowledge.v1.ReadPassagesRequest
+	(*ReadPassagesResponse)(nil),          // 39: windlass.knowledge.v1.ReadPassagesResponse
+	(*RememberRequest)(nil),               // 40: windlass.knowledge.v1.RememberRequest
+	(*RememberResponse)(nil),              // 41: windlass.knowledge.v1.RememberResponse
+	(*timestamppb.Timestamp)(nil),         // 42: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),         // 43: google.protobuf.FieldMask
+	(*v1.Principal)(nil),                  // 44: windlass.policy.v1.Principal
+	(*v11.Augment)(nil),                   // 45: windlass.turn.v1.Augment
+	(*v11.PassageRef)(nil),                // 46: windlass.turn.v1.PassageRef
 }
 var file_windlass_knowledge_v1_memory_proto_depIdxs = []int32{
-	31, // 0: windlass.knowledge.v1.Fact.valid_from:type_name -> google.protobuf.Timestamp
-	31, // 1: windlass.knowledge.v1.Fact.valid_to:type_name -> google.protobuf.Timestamp
+	42, // 0: windlass.knowledge.v1.Fact.valid_from:type_name -> google.protobuf.Timestamp
+	42, // 1: windlass.knowledge.v1.Fact.valid_to:type_name -> google.protobuf.Timestamp
 	0,  // 2: windlass.knowledge.v1.Fact.state:type_name -> windlass.knowledge.v1.FactState
 	1,  // 3: windlass.knowledge.v1.Fact.trust:type_name -> windlass.knowledge.v1.FactTrust
-	4,  // 4: windlass.knowledge.v1.Fact.source:type_name -> windlass.knowledge.v1.FactSource
-	31, // 5: windlass.knowledge.v1.Fact.create_time:type_name -> google.protobuf.Timestamp
-	31, // 6: windlass.knowledge.v1.Fact.update_time:type_name -> google.protobuf.Timestamp
+	5,  // 4: windlass.knowledge.v1.Fact.source:type_name -> windlass.knowledge.v1.FactSource
+	42, // 5: windlass.knowledge.v1.Fact.create_time:type_name -> google.protobuf.Timestamp
+	42, // 6: windlass.knowledge.v1.Fact.update_time:type_name -> google.protobuf.Timestamp
 	0,  // 7: windlass.knowledge.v1.ListFactsRequest.state:type_name -> windlass.knowledge.v1.FactState
-	3,  // 8: windlass.knowledge.v1.ListFactsResponse.facts:type_name -> windlass.knowledge.v1.Fact
-	3,  // 9: windlass.knowledge.v1.CreateFactRequest.fact:type_name -> windlass.knowledge.v1.Fact
-	3,  // 10: windlass.knowledge.v1.UpdateFactRequest.fact:type_name -> windlass.knowledge.v1.Fact
-	32, // 11: windlass.knowledge.v1.UpdateFactRequest.update_mask:type_name -> google.protobuf.FieldMask
-	3,  // 12: windlass.knowledge.v1.ExportMemoryResponse.facts:type_name -> windlass.knowledge.v1.Fact
-	17, // 13: windlass.knowledge.v1.UpdateMemorySettingsRequest.settings:type_name -> windlass.knowledge.v1.MemorySettings
-	33, // 14: windlass.knowledge.v1.RecallRequest.principal:type_name -> windlass.policy.v1.Principal
-	21, // 15: windlass.knowledge.v1.RecallResponse.facts:type_name -> windlass.knowledge.v1.RecalledFact
-	3,  // 16: windlass.knowledge.v1.RecalledFact.fact:type_name -> windlass.knowledge.v1.Fact
-	33, // 17: windlass.knowledge.v1.ReadFactsRequest.principal:type_name -> windlass.policy.v1.Principal
-	3,  // 18: windlass.knowledge.v1.ReadFactsResponse.facts:type_name -> windlass.knowledge.v1.Fact
-	33, // 19: windlass.knowledge.v1.FindPassagesRequest.principal:type_name -> windlass.policy.v1.Principal
-	34, // 20: windlass.knowledge.v1.FindPassagesRequest.budget:type_name -> windlass.turn.v1.Augment
-	26, // 21: windlass.knowledge.v1.FindPassagesResponse.passages:type_name -> windlass.knowledge.v1.FoundPassage
-	35, // 22: windlass.knowledge.v1.FoundPassage.ref:type_name -> windlass.turn.v1.PassageRef
-	33, // 23: windlass.knowledge.v1.ReadPassagesRequest.principal:type_name -> windlass.policy.v1.Principal
-	35, // 24: windlass.knowledge.v1.ReadPassagesRequest.refs:type_name -> windlass.turn.v1.PassageRef
-	26, // 25: windlass.knowledge.v1.ReadPassagesResponse.passages:type_name -> windlass.knowledge.v1.FoundPassage
-	33, // 26: windlass.knowledge.v1.RememberRequest.principal:type_name -> windlass.policy.v1.Principal
-	3,  // 27: windlass.knowledge.v1.RememberRequest.fact:type_name -> windlass.knowledge.v1.Fact
-	4,  // 28: windlass.knowledge.v1.RememberRequest.source:type_name -> windlass.knowledge.v1.FactSource
-	2,  // 29: windlass.knowledge.v1.RememberResponse.outcome:type_name -> windlass.knowledge.v1.RememberOutcome
-	3,  // 30: windlass.knowledge.v1.RememberResponse.fact:type_name -> windlass.knowledge.v1.Fact
-	5,  // 31: windlass.knowledge.v1.MemoryService.ListFacts:input_type -> windlass.knowledge.v1.ListFactsRequest
-	7,  // 32: windlass.knowledge.v1.MemoryService.GetFact:input_type -> windlass.knowledge.v1.GetFactRequest
-	8,  // 33: windlass.knowledge.v1.MemoryService.CreateFact:input_type -> windlass.knowledge.v1.CreateFactRequest
-	9,  // 34: windlass.knowledge.v1.MemoryService.UpdateFact:input_type -> windlass.knowledge.v1.UpdateFactRequest
-	10, // 35: windlass.knowledge.v1.MemoryService.DeleteFact:input_type -> windlass.knowledge.v1.DeleteFactRequest
-	12, // 36: windlass.knowledge.v1.MemoryService.ForgetAll:input_type -> windlass.knowledge.v1.ForgetAllRequest
-	14, // 37: windlass.knowledge.v1.MemoryService.ExportMemory:input_type -> windlass.knowledge.v1.ExportMemoryRequest
-	16, // 38: windlass.knowledge.v1.MemoryService.GetMemorySettings:input_type -> windlass.knowledge.v1.GetMemorySettingsRequest
-	18, // 39: windlass.knowledge.v1.MemoryService.UpdateMemorySettings:input_type -> windlass.knowledge.v1.UpdateMemorySettingsRequest
-	19, // 40: windlass.knowledge.v1.RecallService.Recall:input_type -> windlass.knowledge.v1.RecallRequest
-	22, // 41: windlass.knowledge.v1.RecallService.ReadFacts:input_type -> windlass.knowledge.v1.ReadFactsRequest
-	29, // 42: windlass.knowledge.v1.RecallService.Remember:input_type -> windlass.knowledge.v1.RememberRequest
-	24, // 43: windlass.knowledge.v1.RecallService.FindPassages:input_type -> windlass.knowledge.v1.FindPassagesRequest
-	27, // 44: windlass.knowledge.v1.RecallService.ReadPassages:input_type -> windlass.knowledge.v1.ReadPassagesRequest
-	6,  // 45: windlass.knowledge.v1.MemoryService.ListFacts:output_type -> windlass.knowledge.v1.ListFactsResponse
-	3,  // 46: windlass.knowledge.v1.MemoryService.GetFact:output_type -> windlass.knowledge.v1.Fact
-	3,  // 47: windlass.knowledge.v1.MemoryService.CreateFact:output_type -> windlass.knowledge.v1.Fact
-	3,  // 48: windlass.knowledge.v1.MemoryService.UpdateFact:output_type -> windlass.knowledge.v1.Fact
-	11, // 49: windlass.knowledge.v1.MemoryService.DeleteFact:output_type -> windlass.knowledge.v1.DeleteFactResponse
-	13, // 50: windlass.knowledge.v1.MemoryService.ForgetAll:output_type -> windlass.knowledge.v1.ForgetAllResponse
-	15, // 51: windlass.knowledge.v1.MemoryService.ExportMemory:output_type -> windlass.knowledge.v1.ExportMemoryResponse
-	17, // 52: windlass.knowledge.v1.MemoryService.GetMemorySettings:output_type -> windlass.knowledge.v1.MemorySettings
-	17, // 53: windlass.knowledge.v1.MemoryService.UpdateMemorySettings:output_type -> windlass.knowledge.v1.MemorySettings
-	20, // 54: windlass.knowledge.v1.RecallService.Recall:output_type -> windlass.knowledge.v1.RecallResponse
-	23, // 55: windlass.knowledge.v1.RecallService.ReadFacts:output_type -> windlass.knowledge.v1.ReadFactsResponse
-	30, // 56: windlass.knowledge.v1.RecallService.Remember:output_type -> windlass.knowledge.v1.RememberResponse
-	25, // 57: windlass.knowledge.v1.RecallService.FindPassages:output_type -> windlass.knowledge.v1.FindPassagesResponse
-	28, // 58: windlass.knowledge.v1.RecallService.ReadPassages:output_type -> windlass.knowledge.v1.ReadPassagesResponse
-	45, // [45:59] is the sub-list for method output_type
-	31, // [31:45] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	4,  // 8: windlass.knowledge.v1.ListFactsResponse.facts:type_name -> windlass.knowledge.v1.Fact
+	4,  // 9: windlass.knowledge.v1.CreateFactRequest.fact:type_name -> windlass.knowledge.v1.Fact
+	4,  // 10: windlass.knowledge.v1.UpdateFactRequest.fact:type_name -> windlass.knowledge.v1.Fact
+	43, // 11: windlass.knowledge.v1.UpdateFactRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 12: windlass.knowledge.v1.ExportMemoryResponse.facts:type_name -> windlass.knowledge.v1.Fact
+	42, // 13: windlass.knowledge.v1.GetMemoryDocumentRequest.version:type_name -> google.protobuf.Timestamp
+	21, // 14: windlass.knowledge.v1.UpdateMemoryDocumentResponse.changes:type_name -> windlass.knowledge.v1.MemoryChange
+	18, // 15: windlass.knowledge.v1.UpdateMemoryDocumentResponse.document:type_name -> windlass.knowledge.v1.MemoryDocument
+	2,  // 16: windlass.knowledge.v1.MemoryChange.kind:type_name -> windlass.knowledge.v1.MemoryChangeKind
+	24, // 17: windlass.knowledge.v1.ListMemoryVersionsResponse.versions:type_name -> windlass.knowledge.v1.MemoryVersion
+	42, // 18: windlass.knowledge.v1.MemoryVersion.time:type_name -> google.protobuf.Timestamp
+	42, // 19: windlass.knowledge.v1.CompareMemoryVersionsRequest.from:type_name -> google.protobuf.Timestamp
+	42, // 20: windlass.knowledge.v1.CompareMemoryVersionsRequest.to:type_name -> google.protobuf.Timestamp
+	21, // 21: windlass.knowledge.v1.CompareMemoryVersionsResponse.changes:type_name -> windlass.knowledge.v1.MemoryChange
+	28, // 22: windlass.knowledge.v1.UpdateMemorySettingsRequest.settings:type_name -> windlass.knowledge.v1.MemorySettings
+	44, // 23: windlass.knowledge.v1.RecallRequest.principal:type_name -> windlass.policy.v1.Principal
+	32, // 24: windlass.knowledge.v1.RecallResponse.facts:type_name -> windlass.knowledge.v1.RecalledFact
+	4,  // 25: windlass.knowledge.v1.RecalledFact.fact:type_name -> windlass.knowledge.v1.Fact
+	44, // 26: windlass.knowledge.v1.ReadFactsRequest.principal:type_name -> windlass.policy.v1.Principal
+	4,  // 27: windlass.knowledge.v1.ReadFactsResponse.facts:type_name -> windlass.knowledge.v1.Fact
+	44, // 28: windlass.knowledge.v1.FindPassagesRequest.principal:type_name -> windlass.policy.v1.Principal
+	45, // 29: windlass.knowledge.v1.FindPassagesRequest.budget:type_name -> windlass.turn.v1.Augment
+	37, // 30: windlass.knowledge.v1.FindPassagesResponse.passages:type_name -> windlass.knowledge.v1.FoundPassage
+	46, // 31: windlass.knowledge.v1.FoundPassage.ref:type_name -> windlass.turn.v1.PassageRef
+	44, // 32: windlass.knowledge.v1.ReadPassagesRequest.principal:type_name -> windlass.policy.v1.Principal
+	46, // 33: windlass.knowledge.v1.ReadPassagesRequest.refs:type_name -> windlass.turn.v1.PassageRef
+	37, // 34: windlass.knowledge.v1.ReadPassagesResponse.passages:type_name -> windlass.knowledge.v1.FoundPassage
+	44, // 35: windlass.knowledge.v1.RememberRequest.principal:type_name -> windlass.policy.v1.Principal
+	4,  // 36: windlass.knowledge.v1.RememberRequest.fact:type_name -> windlass.knowledge.v1.Fact
+	5,  // 37: windlass.knowledge.v1.RememberRequest.source:type_name -> windlass.knowledge.v1.FactSource
+	3,  // 38: windlass.knowledge.v1.RememberResponse.outcome:type_name -> windlass.knowledge.v1.RememberOutcome
+	4,  // 39: windlass.knowledge.v1.RememberResponse.fact:type_name -> windlass.knowledge.v1.Fact
+	6,  // 40: windlass.knowledge.v1.MemoryService.ListFacts:input_type -> windlass.knowledge.v1.ListFactsRequest
+	8,  // 41: windlass.knowledge.v1.MemoryService.GetFact:input_type -> windlass.knowledge.v1.GetFactRequest
+	9,  // 42: windlass.knowledge.v1.MemoryService.CreateFact:input_type -> windlass.knowledge.v1.CreateFactRequest
+	10, // 43: windlass.knowledge.v1.MemoryService.UpdateFact:input_type -> windlass.knowledge.v1.UpdateFactRequest
+	11, // 44: windlass.knowledge.v1.MemoryService.DeleteFact:input_type -> windlass.knowledge.v1.DeleteFactRequest
+	13, // 45: windlass.knowledge.v1.MemoryService.ForgetAll:input_type -> windlass.knowledge.v1.ForgetAllRequest
+	15, // 46: windlass.knowledge.v1.MemoryService.ExportMemory:input_type -> windlass.knowledge.v1.ExportMemoryRequest
+	17, // 47: windlass.knowledge.v1.MemoryService.GetMemoryDocument:input_type -> windlass.knowledge.v1.GetMemoryDocumentRequest
+	19, // 48: windlass.knowledge.v1.MemoryService.UpdateMemoryDocument:input_type -> windlass.knowledge.v1.UpdateMemoryDocumentRequest
+	22, // 49: windlass.knowledge.v1.MemoryService.ListMemoryVersions:input_type -> windlass.knowledge.v1.ListMemoryVersionsRequest
+	25, // 50: windlass.knowledge.v1.MemoryService.CompareMemoryVersions:input_type -> windlass.knowledge.v1.CompareMemoryVersionsRequest
+	27, // 51: windlass.knowledge.v1.MemoryService.GetMemorySettings:input_type -> windlass.knowledge.v1.GetMemorySettingsRequest
+	29, // 52: windlass.knowledge.v1.MemoryService.UpdateMemorySettings:input_type -> windlass.knowledge.v1.UpdateMemorySettingsRequest
+	30, // 53: windlass.knowledge.v1.RecallService.Recall:input_type -> windlass.knowledge.v1.RecallRequest
+	33, // 54: windlass.knowledge.v1.RecallService.ReadFacts:input_type -> windlass.knowledge.v1.ReadFactsRequest
+	40, // 55: windlass.knowledge.v1.RecallService.Remember:input_type -> windlass.knowledge.v1.RememberRequest
+	35, // 56: windlass.knowledge.v1.RecallService.FindPassages:input_type -> windlass.knowledge.v1.FindPassagesRequest
+	38, // 57: windlass.knowledge.v1.RecallService.ReadPassages:input_type -> windlass.knowledge.v1.ReadPassagesRequest
+	7,  // 58: windlass.knowledge.v1.MemoryService.ListFacts:output_type -> windlass.knowledge.v1.ListFactsResponse
+	4,  // 59: windlass.knowledge.v1.MemoryService.GetFact:output_type -> windlass.knowledge.v1.Fact
+	4,  // 60: windlass.knowledge.v1.MemoryService.CreateFact:output_type -> windlass.knowledge.v1.Fact
+	4,  // 61: windlass.knowledge.v1.MemoryService.UpdateFact:output_type -> windlass.knowledge.v1.Fact
+	12, // 62: windlass.knowledge.v1.MemoryService.DeleteFact:output_type -> windlass.knowledge.v1.DeleteFactResponse
+	14, // 63: windlass.knowledge.v1.MemoryService.ForgetAll:output_type -> windlass.knowledge.v1.ForgetAllResponse
+	16, // 64: windlass.knowledge.v1.MemoryService.ExportMemory:output_type -> windlass.knowledge.v1.ExportMemoryResponse
+	18, // 65: windlass.knowledge.v1.MemoryService.GetMemoryDocument:output_type -> windlass.knowledge.v1.MemoryDocument
+	20, // 66: windlass.knowledge.v1.MemoryService.UpdateMemoryDocument:output_type -> windlass.knowledge.v1.UpdateMemoryDocumentResponse
+	23, // 67: windlass.knowledge.v1.MemoryService.ListMemoryVersions:output_type -> windlass.knowledge.v1.ListMemoryVersionsResponse
+	26, // 68: windlass.knowledge.v1.MemoryService.CompareMemoryVersions:output_type -> windlass.knowledge.v1.CompareMemoryVersionsResponse
+	28, // 69: windlass.knowledge.v1.MemoryService.GetMemorySettings:output_type -> windlass.knowledge.v1.MemorySettings
+	28, // 70: windlass.knowledge.v1.MemoryService.UpdateMemorySettings:output_type -> windlass.knowledge.v1.MemorySettings
+	31, // 71: windlass.knowledge.v1.RecallService.Recall:output_type -> windlass.knowledge.v1.RecallResponse
+	34, // 72: windlass.knowledge.v1.RecallService.ReadFacts:output_type -> windlass.knowledge.v1.ReadFactsResponse
+	41, // 73: windlass.knowledge.v1.RecallService.Remember:output_type -> windlass.knowledge.v1.RememberResponse
+	36, // 74: windlass.knowledge.v1.RecallService.FindPassages:output_type -> windlass.knowledge.v1.FindPassagesResponse
+	39, // 75: windlass.knowledge.v1.RecallService.ReadPassages:output_type -> windlass.knowledge.v1.ReadPassagesResponse
+	58, // [58:76] is the sub-list for method output_type
+	40, // [40:58] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_windlass_knowledge_v1_memory_proto_init() }
@@ -2080,8 +2816,8 @@ func file_windlass_knowledge_v1_memory_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_windlass_knowledge_v1_memory_proto_rawDesc), len(file_windlass_knowledge_v1_memory_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   28,
+			NumEnums:      4,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -19,15 +19,19 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	MemoryService_ListFacts_FullMethodName            = "/windlass.knowledge.v1.MemoryService/ListFacts"
-	MemoryService_GetFact_FullMethodName              = "/windlass.knowledge.v1.MemoryService/GetFact"
-	MemoryService_CreateFact_FullMethodName           = "/windlass.knowledge.v1.MemoryService/CreateFact"
-	MemoryService_UpdateFact_FullMethodName           = "/windlass.knowledge.v1.MemoryService/UpdateFact"
-	MemoryService_DeleteFact_FullMethodName           = "/windlass.knowledge.v1.MemoryService/DeleteFact"
-	MemoryService_ForgetAll_FullMethodName            = "/windlass.knowledge.v1.MemoryService/ForgetAll"
-	MemoryService_ExportMemory_FullMethodName         = "/windlass.knowledge.v1.MemoryService/ExportMemory"
-	MemoryService_GetMemorySettings_FullMethodName    = "/windlass.knowledge.v1.MemoryService/GetMemorySettings"
-	MemoryService_UpdateMemorySettings_FullMethodName = "/windlass.knowledge.v1.MemoryService/UpdateMemorySettings"
+	MemoryService_ListFacts_FullMethodName             = "/windlass.knowledge.v1.MemoryService/ListFacts"
+	MemoryService_GetFact_FullMethodName               = "/windlass.knowledge.v1.MemoryService/GetFact"
+	MemoryService_CreateFact_FullMethodName            = "/windlass.knowledge.v1.MemoryService/CreateFact"
+	MemoryService_UpdateFact_FullMethodName            = "/windlass.knowledge.v1.MemoryService/UpdateFact"
+	MemoryService_DeleteFact_FullMethodName            = "/windlass.knowledge.v1.MemoryService/DeleteFact"
+	MemoryService_ForgetAll_FullMethodName             = "/windlass.knowledge.v1.MemoryService/ForgetAll"
+	MemoryService_ExportMemory_FullMethodName          = "/windlass.knowledge.v1.MemoryService/ExportMemory"
+	MemoryService_GetMemoryDocument_FullMethodName     = "/windlass.knowledge.v1.MemoryService/GetMemoryDocument"
+	MemoryService_UpdateMemoryDocument_FullMethodName  = "/windlass.knowledge.v1.MemoryService/UpdateMemoryDocument"
+	MemoryService_ListMemoryVersions_FullMethodName    = "/windlass.knowledge.v1.MemoryService/ListMemoryVersions"
+	MemoryService_CompareMemoryVersions_FullMethodName = "/windlass.knowledge.v1.MemoryService/CompareMemoryVersions"
+	MemoryService_GetMemorySettings_FullMethodName     = "/windlass.knowledge.v1.MemoryService/GetMemorySettings"
+	MemoryService_UpdateMemorySettings_FullMethodName  = "/windlass.knowledge.v1.MemoryService/UpdateMemorySettings"
 )
 
 // MemoryServiceClient is the client API for MemoryService service.
@@ -57,6 +61,20 @@ type MemoryServiceClient interface {
 	ForgetAll(ctx context.Context, in *ForgetAllRequest, opts ...grpc.CallOption) (*ForgetAllResponse, error)
 	// ExportMemory returns all facts about the caller, those that are superseded or rejected included, and the same as Markdown.
 	ExportMemory(ctx context.Context, in *ExportMemoryRequest, opts ...grpc.CallOption) (*ExportMemoryResponse, error)
+	// GetMemoryDocument returns the caller's active facts as Markdown that can be edited: a heading for each entity, and a line for each fact,
+	// with its id in a comment. With a version it is the document of then.
+	// Errors: NOT_FOUND when there is no such version.
+	GetMemoryDocument(ctx context.Context, in *GetMemoryDocumentRequest, opts ...grpc.CallOption) (*MemoryDocument, error)
+	// UpdateMemoryDocument makes the caller's facts those of an edited document, all or nothing: a line without an id is added as CreateFact
+	// does, a changed line corrected as UpdateFact does, and a fact whose line is missing forgotten as DeleteFact does.
+	// Errors: INVALID_ARGUMENT with the number of a line that is no fact, or that cannot be stored; ABORTED/CONFLICT when the facts have
+	// changed since the document was read.
+	UpdateMemoryDocument(ctx context.Context, in *UpdateMemoryDocumentRequest, opts ...grpc.CallOption) (*UpdateMemoryDocumentResponse, error)
+	// ListMemoryVersions lists the versions of the caller's document, newest first. A version begins when a fact is added or corrected. What was
+	// forgotten is in no version.
+	ListMemoryVersions(ctx context.Context, in *ListMemoryVersionsRequest, opts ...grpc.CallOption) (*ListMemoryVersionsResponse, error)
+	// CompareMemoryVersions returns the differences between two versions of the caller's document.
+	CompareMemoryVersions(ctx context.Context, in *CompareMemoryVersionsRequest, opts ...grpc.CallOption) (*CompareMemoryVersionsResponse, error)
 	// GetMemorySettings returns the caller's settings.
 	GetMemorySettings(ctx context.Context, in *GetMemorySettingsRequest, opts ...grpc.CallOption) (*MemorySettings, error)
 	// UpdateMemorySettings switches the caller's memory on or off. Off, no fact enters a prompt and models remember nothing; the facts stay
@@ -142,6 +160,46 @@ func (c *memoryServiceClient) ExportMemory(ctx context.Context, in *ExportMemory
 	return out, nil
 }
 
+func (c *memoryServiceClient) GetMemoryDocument(ctx context.Context, in *GetMemoryDocumentRequest, opts ...grpc.CallOption) (*MemoryDocument, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MemoryDocument)
+	err := c.cc.Invoke(ctx, MemoryService_GetMemoryDocument_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) UpdateMemoryDocument(ctx context.Context, in *UpdateMemoryDocumentRequest, opts ...grpc.CallOption) (*UpdateMemoryDocumentResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateMemoryDocumentResponse)
+	err := c.cc.Invoke(ctx, MemoryService_UpdateMemoryDocument_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) ListMemoryVersions(ctx context.Context, in *ListMemoryVersionsRequest, opts ...grpc.CallOption) (*ListMemoryVersionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListMemoryVersionsResponse)
+	err := c.cc.Invoke(ctx, MemoryService_ListMemoryVersions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) CompareMemoryVersions(ctx context.Context, in *CompareMemoryVersionsRequest, opts ...grpc.CallOption) (*CompareMemoryVersionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CompareMemoryVersionsResponse)
+	err := c.cc.Invoke(ctx, MemoryService_CompareMemoryVersions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *memoryServiceClient) GetMemorySettings(ctx context.Context, in *GetMemorySettingsRequest, opts ...grpc.CallOption) (*MemorySettings, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(MemorySettings)
@@ -189,6 +247,20 @@ type MemoryServiceServer interface {
 	ForgetAll(context.Context, *ForgetAllRequest) (*ForgetAllResponse, error)
 	// ExportMemory returns all facts about the caller, those that are superseded or rejected included, and the same as Markdown.
 	ExportMemory(context.Context, *ExportMemoryRequest) (*ExportMemoryResponse, error)
+	// GetMemoryDocument returns the caller's active facts as Markdown that can be edited: a heading for each entity, and a line for each fact,
+	// with its id in a comment. With a version it is the document of then.
+	// Errors: NOT_FOUND when there is no such version.
+	GetMemoryDocument(context.Context, *GetMemoryDocumentRequest) (*MemoryDocument, error)
+	// UpdateMemoryDocument makes the caller's facts those of an edited document, all or nothing: a line without an id is added as CreateFact
+	// does, a changed line corrected as UpdateFact does, and a fact whose line is missing forgotten as DeleteFact does.
+	// Errors: INVALID_ARGUMENT with the number of a line that is no fact, or that cannot be stored; ABORTED/CONFLICT when the facts have
+	// changed since the document was read.
+	UpdateMemoryDocument(context.Context, *UpdateMemoryDocumentRequest) (*UpdateMemoryDocumentResponse, error)
+	// ListMemoryVersions lists the versions of the caller's document, newest first. A version begins when a fact is added or corrected. What was
+	// forgotten is in no version.
+	ListMemoryVersions(context.Context, *ListMemoryVersionsRequest) (*ListMemoryVersionsResponse, error)
+	// CompareMemoryVersions returns the differences between two versions of the caller's document.
+	CompareMemoryVersions(context.Context, *CompareMemoryVersionsRequest) (*CompareMemoryVersionsResponse, error)
 	// GetMemorySettings returns the caller's settings.
 	GetMemorySettings(context.Context, *GetMemorySettingsRequest) (*MemorySettings, error)
 	// UpdateMemorySettings switches the caller's memory on or off. Off, no fact enters a prompt and models remember nothing; the facts stay
@@ -224,6 +296,18 @@ func (UnimplementedMemoryServiceServer) ForgetAll(context.Context, *ForgetAllReq
 }
 func (UnimplementedMemoryServiceServer) ExportMemory(context.Context, *ExportMemoryRequest) (*ExportMemoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ExportMemory not implemented")
+}
+func (UnimplementedMemoryServiceServer) GetMemoryDocument(context.Context, *GetMemoryDocumentRequest) (*MemoryDocument, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetMemoryDocument not implemented")
+}
+func (UnimplementedMemoryServiceServer) UpdateMemoryDocument(context.Context, *UpdateMemoryDocumentRequest) (*UpdateMemoryDocumentResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateMemoryDocument not implemented")
+}
+func (UnimplementedMemoryServiceServer) ListMemoryVersions(context.Context, *ListMemoryVersionsRequest) (*ListMemoryVersionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListMemoryVersions not implemented")
+}
+func (UnimplementedMemoryServiceServer) CompareMemoryVersions(context.Context, *CompareMemoryVersionsRequest) (*CompareMemoryVersionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CompareMemoryVersions not implemented")
 }
 func (UnimplementedMemoryServiceServer) GetMemorySettings(context.Context, *GetMemorySettingsRequest) (*MemorySettings, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetMemorySettings not implemented")
@@ -378,6 +462,78 @@ func _MemoryService_ExportMemory_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _MemoryService_GetMemoryDocument_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetMemoryDocumentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).GetMemoryDocument(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_GetMemoryDocument_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).GetMemoryDocument(ctx, req.(*GetMemoryDocumentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_UpdateMemoryDocument_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateMemoryDocumentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).UpdateMemoryDocument(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_UpdateMemoryDocument_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).UpdateMemoryDocument(ctx, req.(*UpdateMemoryDocumentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_ListMemoryVersions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListMemoryVersionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).ListMemoryVersions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_ListMemoryVersions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).ListMemoryVersions(ctx, req.(*ListMemoryVersionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_CompareMemoryVersions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CompareMemoryVersionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).CompareMemoryVersions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_CompareMemoryVersions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).CompareMemoryVersions(ctx, req.(*CompareMemoryVersionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _MemoryService_GetMemorySettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetMemorySettingsRequest)
 	if err := dec(in); err != nil {
@@ -448,6 +604,22 @@ var MemoryService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ExportMemory",
 			Handler:    _MemoryService_ExportMemory_Handler,
+		},
+		{
+			MethodName: "GetMemoryDocument",
+			Handler:    _MemoryService_GetMemoryDocument_Handler,
+		},
+		{
+			MethodName: "UpdateMemoryDocument",
+			Handler:    _MemoryService_UpdateMemoryDocument_Handler,
+		},
+		{
+			MethodName: "ListMemoryVersions",
+			Handler:    _MemoryService_ListMemoryVersions_Handler,
+		},
+		{
+			MethodName: "CompareMemoryVersions",
+			Handler:    _MemoryService_CompareMemoryVersions_Handler,
 		},
 		{
 			MethodName: "GetMemorySettings",

@@ -97,15 +97,21 @@ type BankSource struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Bank that it belongs to.
 	BankId string `protobuf:"bytes,2,opt,name=bank_id,json=bankId,proto3" json:"bank_id,omitempty"`
-	// What it is: "url" (one address), "sitemap" (the pages of a sitemap), "folder" (files on the machine of the knowledge service) or "docs"
-	// (the documentation of this version of Windlass).
+	// What it is: "url" (one address), "sitemap" (the pages of a sitemap), "folder" (files on the machine of the knowledge service), "docs"
+	// (the documentation of this version of Windlass) or "mcp" (resources of an MCP source of tools).
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Address of a url or a sitemap, http or https. It is read under the rules of `egress`, and redirects are not followed.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
 	// Absolute path of a folder, in or below one of knowledge.folders. Links are not followed, and names that begin with a dot are left out.
 	Folder string `protobuf:"bytes,5,opt,name=folder,proto3" json:"folder,omitempty"`
-	// Labels that all its documents get, besides those that a document brings itself: the list `labels` of the front matter of Markdown, or
-	// the response header Windlass-Labels of a page.
+	// Name of an MCP source of tools in the registry. Its resources are listed and read as the user who created the bank source, with the
+	// claims of then and the permissions of each request: policy must allow "SOURCE__resources".
+	McpSource string `protobuf:"bytes,9,opt,name=mcp_source,json=mcpSource,proto3" json:"mcp_source,omitempty"`
+	// Which of the resources are documents: those whose URIs begin with it, or, if it has expressions {name} (a part without slashes) or
+	// {+name}, those that match it as a template; empty = all.
+	Uri string `protobuf:"bytes,10,opt,name=uri,proto3" json:"uri,omitempty"`
+	// Labels that all its documents get, besides those that a document brings itself: the list `labels` of the front matter of Markdown, the
+	// response header Windlass-Labels of a page, or the list "windlass/labels" in the _meta of a resource.
 	Labels []string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty"`
 	// Attributes that all its documents get.
 	Attributes map[string]string `protobuf:"bytes,7,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -194,6 +200,20 @@ func (x *BankSource) GetUrl() string {
 func (x *BankSource) GetFolder() string {
 	if x != nil {
 		return x.Folder
+	}
+	return ""
+}
+
+func (x *BankSource) GetMcpSource() string {
+	if x != nil {
+		return x.McpSource
+	}
+	return ""
+}
+
+func (x *BankSource) GetUri() string {
+	if x != nil {
+		return x.Uri
 	}
 	return ""
 }
@@ -376,7 +396,7 @@ func (x *SyncProgress) GetTotal() int32 {
 // SyncProblem says why an item could not be stored.
 type SyncProblem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which item: its address, or its path in the folder.
+	// Which item: its address, its path in the folder, or the URI of the resource.
 	Item string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	// Why, for people.
 	Problem       string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
@@ -918,14 +938,18 @@ var File_windlass_knowledge_v1_sources_proto protoreflect.FileDescriptor
 
 const file_windlass_knowledge_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"#windlass/knowledge/v1/sources.proto\x12\x15windlass.knowledge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\xc3\a\n" +
+	"#windlass/knowledge/v1/sources.proto\x12\x15windlass.knowledge.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\x87\b\n" +
 	"\n" +
 	"BankSource\x12\x13\n" +
 	"\x02id\x18\x01 \x01(\tB\x03\xe0A\x03R\x02id\x12\x1c\n" +
 	"\abank_id\x18\x02 \x01(\tB\x03\xe0A\x03R\x06bankId\x12 \n" +
 	"\x04kind\x18\x03 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04\x10\x01\x18?R\x04kind\x12\x1a\n" +
 	"\x03url\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03url\x12 \n" +
-	"\x06folder\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x06folder\x12?\n" +
+	"\x06folder\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x06folder\x12&\n" +
+	"\n" +
+	"mcp_source\x18\t \x01(\tB\a\xbaH\x04r\x02\x18@R\tmcpSource\x12\x1a\n" +
+	"\x03uri\x18\n" +
+	" \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03uri\x12?\n" +
 	"\x06labels\x18\x06 \x03(\tB'\xbaH$\x92\x01!\x10\x10\x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x06labels\x12\x7f\n" +
 	"\n" +
 	"attributes\x18\a \x03(\v21.windlass.knowledge.v1.BankSource.AttributesEntryB,\xbaH)\x9a\x01&\x10 \"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$*\x05r\x03\x18\x80\x04R\n" +

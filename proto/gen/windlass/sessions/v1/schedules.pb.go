@@ -118,6 +118,9 @@ type Schedule struct {
 	Input string `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
 	// Params of the new sessions; they must match the agent's params_schema. Rejected together with session_id.
 	Params *structpb.Struct `protobuf:"bytes,7,opt,name=params,proto3" json:"params,omitempty"`
+	// IDs of the banks that the turns of the new sessions answer from, in place of the agent's, as in CreateSessionRequest. What a turn may
+	// read of them is decided with the permissions that the schedule's user has when it fires. Rejected together with session_id.
+	Banks []string `protobuf:"bytes,23,rep,name=banks,proto3" json:"banks,omitempty"`
 	// Cron expression with five fields "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK", for example "0 9 * * 1-5". Lists (1,15), ranges
 	// (9-17), steps (*/10, 9-17/2) and English names of months and days (jan, mon) are supported; 0 and 7 are Sunday. When both day fields
 	// are restricted, a day that matches either fires. @hourly, @daily, @weekly, @monthly and @yearly are also supported.
@@ -233,6 +236,13 @@ func (x *Schedule) GetInput() string {
 func (x *Schedule) GetParams() *structpb.Struct {
 	if x != nil {
 		return x.Params
+	}
+	return nil
+}
+
+func (x *Schedule) GetBanks() []string {
+	if x != nil {
+		return x.Banks
 	}
 	return nil
 }
@@ -934,7 +944,7 @@ var File_windlass_sessions_v1_schedules_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_schedules_proto_rawDesc = "" +
 	"\n" +
-	"$windlass/sessions/v1/schedules.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\xca\a\n" +
+	"$windlass/sessions/v1/schedules.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\"\x89\b\n" +
 	"\bSchedule\x121\n" +
 	"\x02id\x18\x01 \x01(\tB!\xbaH\x1er\x1c2\x1a^([a-z][a-z0-9_-]{0,62})?$R\x02id\x12+\n" +
 	"\fdisplay_name\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\vdisplayName\x12*\n" +
@@ -943,7 +953,8 @@ const file_windlass_sessions_v1_schedules_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\tsessionId\x12\x14\n" +
 	"\x05input\x18\x06 \x01(\tR\x05input\x12/\n" +
-	"\x06params\x18\a \x01(\v2\x17.google.protobuf.StructR\x06params\x12\x1c\n" +
+	"\x06params\x18\a \x01(\v2\x17.google.protobuf.StructR\x06params\x12=\n" +
+	"\x05banks\x18\x17 \x03(\tB'\xbaH$\x92\x01!\x10 \x18\x01\"\x1br\x192\x17^[a-z][a-z0-9_-]{0,62}$R\x05banks\x12\x1c\n" +
 	"\x04cron\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\xc8\x01R\x04cron\x12$\n" +
 	"\ttime_zone\x18\t \x01(\tB\a\xbaH\x04r\x02\x18@R\btimeZone\x12#\n" +
 	"\binterval\x18\n" +

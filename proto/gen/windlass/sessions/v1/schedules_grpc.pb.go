@@ -46,7 +46,7 @@ type ScheduleServiceClient interface {
 	ListSchedules(ctx context.Context, in *ListSchedulesRequest, opts ...grpc.CallOption) (*ListSchedulesResponse, error)
 	// UpdateSchedule changes the fields in the mask (without a mask, all fields that are set). Setting cron clears interval, and the
 	// reverse; the same applies to agent_id and session_id. Only the subject that created a schedule may change what it does (agent,
-	// session, input, params), because its turns run on behalf of that subject.
+	// session, input, params, banks), because its turns run on behalf of that subject.
 	UpdateSchedule(ctx context.Context, in *UpdateScheduleRequest, opts ...grpc.CallOption) (*Schedule, error)
 	// DeleteSchedule deletes a schedule. Its turns are kept; a running turn continues.
 	DeleteSchedule(ctx context.Context, in *DeleteScheduleRequest, opts ...grpc.CallOption) (*DeleteScheduleResponse, error)
@@ -165,7 +165,7 @@ type ScheduleServiceServer interface {
 	ListSchedules(context.Context, *ListSchedulesRequest) (*ListSchedulesResponse, error)
 	// UpdateSchedule changes the fields in the mask (without a mask, all fields that are set). Setting cron clears interval, and the
 	// reverse; the same applies to agent_id and session_id. Only the subject that created a schedule may change what it does (agent,
-	// session, input, params), because its turns run on behalf of that subject.
+	// session, input, params, banks), because its turns run on behalf of that subject.
 	UpdateSchedule(context.Context, *UpdateScheduleRequest) (*Schedule, error)
 	// DeleteSchedule deletes a schedule. Its turns are kept; a running turn continues.
 	DeleteSchedule(context.Context, *DeleteScheduleRequest) (*DeleteScheduleResponse, error)

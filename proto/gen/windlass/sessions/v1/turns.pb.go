@@ -195,6 +195,8 @@ type Turn struct {
 	// Set when a limit ended the turn: which limit, and what to do. The status is then "completed", error is unset, and the output is
 	// partial. Check this field before you treat the output as the complete answer.
 	LimitReached *v1.LimitReached `protobuf:"bytes,26,opt,name=limit_reached,json=limitReached,proto3" json:"limit_reached,omitempty"`
+	// Citations of the output, whose numbers stand in it as [1], [2] and so on. Set by GetTurn once the turn has ended.
+	Citations []*v1.Citation `protobuf:"bytes,41,rep,name=citations,proto3" json:"citations,omitempty"`
 	// Why the turn does not go on. Set by GetTurn while the status is "queued", and while it is "running" if nothing happened for ten seconds
 	// because part of the mesh does not work. For a turn that waits for people, see waiting_for.
 	Pending *Pending `protobuf:"bytes,40,opt,name=pending,proto3" json:"pending,omitempty"`
@@ -412,6 +414,13 @@ func (x *Turn) GetScheduleId() string {
 func (x *Turn) GetLimitReached() *v1.LimitReached {
 	if x != nil {
 		return x.LimitReached
+	}
+	return nil
+}
+
+func (x *Turn) GetCitations() []*v1.Citation {
+	if x != nil {
+		return x.Citations
 	}
 	return nil
 }
@@ -1899,7 +1908,7 @@ var File_windlass_sessions_v1_turns_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\n" +
-	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\"windlass/sessions/v1/context.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\xcb\b\n" +
+	" windlass/sessions/v1/turns.proto\x12\x14windlass.sessions.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!windlass/options/v1/options.proto\x1a!windlass/sessions/v1/agents.proto\x1a$windlass/sessions/v1/approvals.proto\x1a\"windlass/sessions/v1/context.proto\x1a windlass/sessions/v1/rerun.proto\x1a\x1ewindlass/turn/v1/content.proto\x1a\x1cwindlass/turn/v1/event.proto\"\x85\t\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1935,7 +1944,8 @@ const file_windlass_sessions_v1_turns_proto_rawDesc = "" +
 	"\brerun_of\x18\x18 \x01(\tR\arerunOf\x12\x1f\n" +
 	"\vschedule_id\x18\x19 \x01(\tR\n" +
 	"scheduleId\x12C\n" +
-	"\rlimit_reached\x18\x1a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x127\n" +
+	"\rlimit_reached\x18\x1a \x01(\v2\x1e.windlass.turn.v1.LimitReachedR\flimitReached\x128\n" +
+	"\tcitations\x18) \x03(\v2\x1a.windlass.turn.v1.CitationR\tcitations\x127\n" +
 	"\apending\x18( \x01(\v2\x1d.windlass.sessions.v1.PendingR\apending\x12(\n" +
 	"\x0frequested_model\x18\x82\x01 \x01(\tR\x0erequestedModel\"\xa2\x01\n" +
 	"\aPending\x12;\n" +
@@ -2133,16 +2143,17 @@ var file_windlass_sessions_v1_turns_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),  // 24: google.protobuf.Timestamp
 	(*Limits)(nil),                 // 25: windlass.sessions.v1.Limits
 	(*v1.LimitReached)(nil),        // 26: windlass.turn.v1.LimitReached
-	(*v1.ContentPart)(nil),         // 27: windlass.turn.v1.ContentPart
-	(*structpb.Struct)(nil),        // 28: google.protobuf.Struct
-	(*durationpb.Duration)(nil),    // 29: google.protobuf.Duration
-	(*v1.Event)(nil),               // 30: windlass.turn.v1.Event
-	(*RerunTurnRequest)(nil),       // 31: windlass.sessions.v1.RerunTurnRequest
-	(*CompareTurnsRequest)(nil),    // 32: windlass.sessions.v1.CompareTurnsRequest
-	(*GetTurnContextRequest)(nil),  // 33: windlass.sessions.v1.GetTurnContextRequest
-	(*TurnComparison)(nil),         // 34: windlass.sessions.v1.TurnComparison
-	(*TurnContext)(nil),            // 35: windlass.sessions.v1.TurnContext
-	(*Approval)(nil),               // 36: windlass.sessions.v1.Approval
+	(*v1.Citation)(nil),            // 27: windlass.turn.v1.Citation
+	(*v1.ContentPart)(nil),         // 28: windlass.turn.v1.ContentPart
+	(*structpb.Struct)(nil),        // 29: google.protobuf.Struct
+	(*durationpb.Duration)(nil),    // 30: google.protobuf.Duration
+	(*v1.Event)(nil),               // 31: windlass.turn.v1.Event
+	(*RerunTurnRequest)(nil),       // 32: windlass.sessions.v1.RerunTurnRequest
+	(*CompareTurnsRequest)(nil),    // 33: windlass.sessions.v1.CompareTurnsRequest
+	(*GetTurnContextRequest)(nil),  // 34: windlass.sessions.v1.GetTurnContextRequest
+	(*TurnComparison)(nil),         // 35: windlass.sessions.v1.TurnComparison
+	(*TurnContext)(nil),            // 36: windlass.sessions.v1.TurnContext
+	(*Approval)(nil),               // 37: windlass.sessions.v1.Approval
 }
 var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	21, // 0: windlass.sessions.v1.Turn.status:type_name -> windlass.turn.v1.TurnStatus
@@ -2153,64 +2164,65 @@ var file_windlass_sessions_v1_turns_proto_depIdxs = []int32{
 	24, // 5: windlass.sessions.v1.Turn.end_time:type_name -> google.protobuf.Timestamp
 	25, // 6: windlass.sessions.v1.Turn.limits:type_name -> windlass.sessions.v1.Limits
 	26, // 7: windlass.sessions.v1.Turn.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	3,  // 8: windlass.sessions.v1.Turn.pending:type_name -> windlass.sessions.v1.Pending
-	0,  // 9: windlass.sessions.v1.Pending.reason:type_name -> windlass.sessions.v1.PendingReason
-	27, // 10: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	5,  // 11: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
-	25, // 12: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
-	28, // 13: windlass.sessions.v1.CreateTurnRequest.output_schema:type_name -> google.protobuf.Struct
-	28, // 14: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
-	2,  // 15: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
-	7,  // 16: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
-	22, // 17: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
-	27, // 18: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
-	29, // 19: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
-	21, // 20: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
-	1,  // 21: windlass.sessions.v1.ListTurnsRequest.view:type_name -> windlass.sessions.v1.TurnView
-	24, // 22: windlass.sessions.v1.ListTurnsRequest.start_time:type_name -> google.protobuf.Timestamp
-	24, // 23: windlass.sessions.v1.ListTurnsRequest.end_time:type_name -> google.protobuf.Timestamp
-	24, // 24: windlass.sessions.v1.ListTurnsRequest.since:type_name -> google.protobuf.Timestamp
-	24, // 25: windlass.sessions.v1.ListTurnsRequest.until:type_name -> google.protobuf.Timestamp
-	2,  // 26: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
-	28, // 27: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
-	29, // 28: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
-	21, // 29: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
-	23, // 30: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
-	22, // 31: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
-	26, // 32: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
-	30, // 33: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
-	30, // 34: windlass.sessions.v1.ListTurnEventsResponse.events:type_name -> windlass.turn.v1.Event
-	4,  // 35: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
-	11, // 36: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
-	12, // 37: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
-	14, // 38: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
-	6,  // 39: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
-	31, // 40: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
-	32, // 41: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
-	33, // 42: windlass.sessions.v1.TurnService.GetTurnContext:input_type -> windlass.sessions.v1.GetTurnContextRequest
-	8,  // 43: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
-	10, // 44: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
-	15, // 45: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
-	19, // 46: windlass.sessions.v1.TurnService.ListTurnEvents:input_type -> windlass.sessions.v1.ListTurnEventsRequest
-	17, // 47: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
-	2,  // 48: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
-	2,  // 49: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
-	13, // 50: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
-	2,  // 51: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
-	7,  // 52: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
-	2,  // 53: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
-	34, // 54: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
-	35, // 55: windlass.sessions.v1.TurnService.GetTurnContext:output_type -> windlass.sessions.v1.TurnContext
-	9,  // 56: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
-	36, // 57: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
-	16, // 58: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
-	20, // 59: windlass.sessions.v1.TurnService.ListTurnEvents:output_type -> windlass.sessions.v1.ListTurnEventsResponse
-	18, // 60: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
-	48, // [48:61] is the sub-list for method output_type
-	35, // [35:48] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	27, // 8: windlass.sessions.v1.Turn.citations:type_name -> windlass.turn.v1.Citation
+	3,  // 9: windlass.sessions.v1.Turn.pending:type_name -> windlass.sessions.v1.Pending
+	0,  // 10: windlass.sessions.v1.Pending.reason:type_name -> windlass.sessions.v1.PendingReason
+	28, // 11: windlass.sessions.v1.CreateTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	5,  // 12: windlass.sessions.v1.CreateTurnRequest.tools:type_name -> windlass.sessions.v1.ClientTool
+	25, // 13: windlass.sessions.v1.CreateTurnRequest.limits:type_name -> windlass.sessions.v1.Limits
+	29, // 14: windlass.sessions.v1.CreateTurnRequest.output_schema:type_name -> google.protobuf.Struct
+	29, // 15: windlass.sessions.v1.ClientTool.input_schema:type_name -> google.protobuf.Struct
+	2,  // 16: windlass.sessions.v1.TurnTree.turn:type_name -> windlass.sessions.v1.Turn
+	7,  // 17: windlass.sessions.v1.TurnTree.children:type_name -> windlass.sessions.v1.TurnTree
+	22, // 18: windlass.sessions.v1.TurnTree.total_usage:type_name -> windlass.turn.v1.Usage
+	28, // 19: windlass.sessions.v1.SteerTurnRequest.content:type_name -> windlass.turn.v1.ContentPart
+	30, // 20: windlass.sessions.v1.GetTurnRequest.wait:type_name -> google.protobuf.Duration
+	21, // 21: windlass.sessions.v1.ListTurnsRequest.status:type_name -> windlass.turn.v1.TurnStatus
+	1,  // 22: windlass.sessions.v1.ListTurnsRequest.view:type_name -> windlass.sessions.v1.TurnView
+	24, // 23: windlass.sessions.v1.ListTurnsRequest.start_time:type_name -> google.protobuf.Timestamp
+	24, // 24: windlass.sessions.v1.ListTurnsRequest.end_time:type_name -> google.protobuf.Timestamp
+	24, // 25: windlass.sessions.v1.ListTurnsRequest.since:type_name -> google.protobuf.Timestamp
+	24, // 26: windlass.sessions.v1.ListTurnsRequest.until:type_name -> google.protobuf.Timestamp
+	2,  // 27: windlass.sessions.v1.ListTurnsResponse.turns:type_name -> windlass.sessions.v1.Turn
+	29, // 28: windlass.sessions.v1.ChatRequest.params:type_name -> google.protobuf.Struct
+	30, // 29: windlass.sessions.v1.ChatRequest.wait:type_name -> google.protobuf.Duration
+	21, // 30: windlass.sessions.v1.ChatResponse.status:type_name -> windlass.turn.v1.TurnStatus
+	23, // 31: windlass.sessions.v1.ChatResponse.error:type_name -> windlass.turn.v1.TurnError
+	22, // 32: windlass.sessions.v1.ChatResponse.usage:type_name -> windlass.turn.v1.Usage
+	26, // 33: windlass.sessions.v1.ChatResponse.limit_reached:type_name -> windlass.turn.v1.LimitReached
+	31, // 34: windlass.sessions.v1.WatchTurnResponse.event:type_name -> windlass.turn.v1.Event
+	31, // 35: windlass.sessions.v1.ListTurnEventsResponse.events:type_name -> windlass.turn.v1.Event
+	4,  // 36: windlass.sessions.v1.TurnService.CreateTurn:input_type -> windlass.sessions.v1.CreateTurnRequest
+	11, // 37: windlass.sessions.v1.TurnService.GetTurn:input_type -> windlass.sessions.v1.GetTurnRequest
+	12, // 38: windlass.sessions.v1.TurnService.ListTurns:input_type -> windlass.sessions.v1.ListTurnsRequest
+	14, // 39: windlass.sessions.v1.TurnService.CancelTurn:input_type -> windlass.sessions.v1.CancelTurnRequest
+	6,  // 40: windlass.sessions.v1.TurnService.GetTurnTree:input_type -> windlass.sessions.v1.GetTurnTreeRequest
+	32, // 41: windlass.sessions.v1.TurnService.RerunTurn:input_type -> windlass.sessions.v1.RerunTurnRequest
+	33, // 42: windlass.sessions.v1.TurnService.CompareTurns:input_type -> windlass.sessions.v1.CompareTurnsRequest
+	34, // 43: windlass.sessions.v1.TurnService.GetTurnContext:input_type -> windlass.sessions.v1.GetTurnContextRequest
+	8,  // 44: windlass.sessions.v1.TurnService.SteerTurn:input_type -> windlass.sessions.v1.SteerTurnRequest
+	10, // 45: windlass.sessions.v1.TurnService.ResolveToolCall:input_type -> windlass.sessions.v1.ResolveToolCallRequest
+	15, // 46: windlass.sessions.v1.TurnService.Chat:input_type -> windlass.sessions.v1.ChatRequest
+	19, // 47: windlass.sessions.v1.TurnService.ListTurnEvents:input_type -> windlass.sessions.v1.ListTurnEventsRequest
+	17, // 48: windlass.sessions.v1.TurnService.WatchTurn:input_type -> windlass.sessions.v1.WatchTurnRequest
+	2,  // 49: windlass.sessions.v1.TurnService.CreateTurn:output_type -> windlass.sessions.v1.Turn
+	2,  // 50: windlass.sessions.v1.TurnService.GetTurn:output_type -> windlass.sessions.v1.Turn
+	13, // 51: windlass.sessions.v1.TurnService.ListTurns:output_type -> windlass.sessions.v1.ListTurnsResponse
+	2,  // 52: windlass.sessions.v1.TurnService.CancelTurn:output_type -> windlass.sessions.v1.Turn
+	7,  // 53: windlass.sessions.v1.TurnService.GetTurnTree:output_type -> windlass.sessions.v1.TurnTree
+	2,  // 54: windlass.sessions.v1.TurnService.RerunTurn:output_type -> windlass.sessions.v1.Turn
+	35, // 55: windlass.sessions.v1.TurnService.CompareTurns:output_type -> windlass.sessions.v1.TurnComparison
+	36, // 56: windlass.sessions.v1.TurnService.GetTurnContext:output_type -> windlass.sessions.v1.TurnContext
+	9,  // 57: windlass.sessions.v1.TurnService.SteerTurn:output_type -> windlass.sessions.v1.SteerTurnResponse
+	37, // 58: windlass.sessions.v1.TurnService.ResolveToolCall:output_type -> windlass.sessions.v1.Approval
+	16, // 59: windlass.sessions.v1.TurnService.Chat:output_type -> windlass.sessions.v1.ChatResponse
+	20, // 60: windlass.sessions.v1.TurnService.ListTurnEvents:output_type -> windlass.sessions.v1.ListTurnEventsResponse
+	18, // 61: windlass.sessions.v1.TurnService.WatchTurn:output_type -> windlass.sessions.v1.WatchTurnResponse
+	49, // [49:62] is the sub-list for method output_type
+	36, // [36:49] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_windlass_sessions_v1_turns_proto_init() }

@@ -40,6 +40,8 @@ type StoredSchedule struct {
 	Input string `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
 	// Params of the sessions that it opens.
 	Params *structpb.Struct `protobuf:"bytes,7,opt,name=params,proto3" json:"params,omitempty"`
+	// Banks of the sessions that it opens; empty = those of the agent.
+	Banks []string `protobuf:"bytes,12,rep,name=banks,proto3" json:"banks,omitempty"`
 	// Cron expression; empty with interval.
 	Cron string `protobuf:"bytes,8,opt,name=cron,proto3" json:"cron,omitempty"`
 	// IANA time zone of cron; empty = UTC.
@@ -124,6 +126,13 @@ func (x *StoredSchedule) GetParams() *structpb.Struct {
 	return nil
 }
 
+func (x *StoredSchedule) GetBanks() []string {
+	if x != nil {
+		return x.Banks
+	}
+	return nil
+}
+
 func (x *StoredSchedule) GetCron() string {
 	if x != nil {
 		return x.Cron
@@ -156,7 +165,7 @@ var File_windlass_sessions_store_v1_schedule_proto protoreflect.FileDescriptor
 
 const file_windlass_sessions_store_v1_schedule_proto_rawDesc = "" +
 	"\n" +
-	")windlass/sessions/store/v1/schedule.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xbd\x02\n" +
+	")windlass/sessions/store/v1/schedule.proto\x12\x1awindlass.sessions.store.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xd3\x02\n" +
 	"\x0eStoredSchedule\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x19\n" +
@@ -164,7 +173,8 @@ const file_windlass_sessions_store_v1_schedule_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x05 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05input\x18\x06 \x01(\tR\x05input\x12/\n" +
-	"\x06params\x18\a \x01(\v2\x17.google.protobuf.StructR\x06params\x12\x12\n" +
+	"\x06params\x18\a \x01(\v2\x17.google.protobuf.StructR\x06params\x12\x14\n" +
+	"\x05banks\x18\f \x03(\tR\x05banks\x12\x12\n" +
 	"\x04cron\x18\b \x01(\tR\x04cron\x12\x1b\n" +
 	"\ttime_zone\x18\t \x01(\tR\btimeZone\x12\x1a\n" +
 	"\binterval\x18\n" +
