@@ -28,7 +28,8 @@ func TestRefusalsInEveryForm(t *testing.T) {
 		want   faultv1.Reason
 		says   string
 	}{
-		{"an error that is a text", 401, `{"error":"invalid key 7"}`, rejected, "invalid key 7"},
+		{"an error that is a text", 400, `{"error":"invalid field n"}`, rejected, "invalid field n"},
+		{"a key that is refused with a text", 401, `{"error":"invalid key"}`, rejected, "refused the key"},
 		{"an error in a list", 400, `[{"error":{"code":400,"message":"bad field n"}}]`, rejected, "bad field n"},
 		{"a detail", 422, `{"detail":"wrong field n"}`, rejected, "wrong field n"},
 		{"a message", 400, `{"object":"error","message":"bad n"}`, rejected, "bad n"},
