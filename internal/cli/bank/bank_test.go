@@ -86,6 +86,10 @@ func TestCommands(t *testing.T) {
 			Args: "bank follow handbook folder /srv", Sent: `POST /v1/banks/handbook/sources {"folder":"/srv","kind":"folder"}`,
 			Out: "bank handbook follows bsr_1\n",
 		},
+		{
+			Args: "bank follow handbook mcp notes --uri notes://team/",
+			Sent: `POST /v1/banks/handbook/sources {"kind":"mcp","mcp_source":"notes","uri":"notes://team/"}`,
+		},
 		{Args: "bank follow handbook docs --every 1ms", Code: 2, Err: []string{"whole seconds"}},
 		{
 			Args: "bank follow handbook docs --wait", Out: "bsr_1: 1 added, 2 updated, 3 unchanged, 4 removed, 1 failed\n",

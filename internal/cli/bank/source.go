@@ -42,7 +42,7 @@ func from(m *knowledgev1.BankSource) string {
 // sourceCommands are the commands about sources of a bank, and about pauses.
 func sourceCommands(r *command.Runner) []*cobra.Command {
 	follow := &cobra.Command{
-		Use: "follow BANK KIND [ADDRESS]", Short: "Add a source to a bank: a url, sitemap, folder of the server, mcp source or the docs of Windlass",
+		Use: "follow BANK KIND [ADDRESS]", Short: "Add a source to a bank: url, sitemap, folder of the server, mcp source or docs of Windlass",
 		Args: cobra.RangeArgs(2, 3), RunE: r.Run(follow),
 		Example: "  windlass bank follow handbook sitemap https://example.com/sitemap.xml --every 1h\n" +
 			"  windlass bank follow handbook folder /srv/handbook --label staff --wait\n  windlass bank follow manual docs\n" +
