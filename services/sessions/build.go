@@ -142,7 +142,7 @@ func (p *parts) serve(validator protovalidate.Validator) error {
 		Store: p.store, Agents: p.agents, Schedules: p.schedules, Webhooks: p.webhooks, Sources: p.deps.Registry,
 		Groups: p.deps.Groups, Policies: p.deps.Policies, Routes: p.deps.Routes, Policy: p.deps.Policy,
 		CheckSession: p.sessions.CheckNew,
-		Models: p.deps.Models, Tools: p.deps.Tools,
+		Models:       p.deps.Models, Tools: p.deps.Tools,
 	})
 	if err != nil {
 		return err
