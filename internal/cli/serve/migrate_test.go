@@ -33,12 +33,12 @@ func TestMigrate(t *testing.T) {
 			}
 			code, out, errs = daemon(t, url, "migrate", "-o", "json")
 			var got struct{ Schemas []sqldb.Migrated }
-			if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 || len(got.Schemas) != 4 || len(got.Schemas[0].Applied) != 0 ||
+			if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 || len(got.Schemas) != 5 || len(got.Schemas[0].Applied) != 0 ||
 				len(got.Schemas[1].Applied) == 0 {
 				t.Errorf("of all roles: %d %q %s, %v", code, out, errs, err)
 			}
 			code, out, errs = daemon(t, url, "migrate")
-			if code != 0 || strings.Count(out, "up to date at ") != 4 || errs != "" {
+			if code != 0 || strings.Count(out, "up to date at ") != 5 || errs != "" {
 				t.Errorf("again: %d %q %s", code, out, errs)
 			}
 		})
@@ -69,7 +69,7 @@ func TestMigrateRefuses(t *testing.T) {
 		args []string
 		err  string
 	}{
-		{"a role without tables", []string{"worker"}, `there is no role "worker" with tables; those are policy, knowledge, registry, sessions`},
+		{"a role without tables", []string{"worker"}, `there is no role "worker" with tables; those are policy, inference, knowledge, registry, sessions`},
 		{"a format", []string{"-o", "yaml"}, "-o json"},
 		{"grants to no role", []string{"--print-grants", ""}, "want a name"},
 	} {
