@@ -90,7 +90,7 @@ func TestAVerifyingProcessNamesTheCommandThatItWaitsFor(t *testing.T) {
 	}
 	for range 2 {
 		done, err := Migrate(t.Context(), cfg, Stored(), log)
-		if err != nil || len(done) != 4 || done[0].Schema != Policy || done[0].To == 0 {
+		if err != nil || len(done) != 5 || done[0].Schema != Policy || done[0].To == 0 {
 			t.Fatalf("Migrate = %+v, %v", done, err)
 		}
 	}
